@@ -41,7 +41,6 @@ export type {
   Totals,
   TransactionQuery,
 } from './store.ts'
-export type { StoreOperation } from './stores/telemetry.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
 export type { CloseOptions, CloseReport, PondCloseOptions } from './values/close-options.ts'
 export type { Duration } from './values/duration.ts'
@@ -51,6 +50,7 @@ export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'
+export type { StoreOperation } from './values/store-operation.ts'
 export type { Stored } from './values/stored.ts'
 export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-context.ts'
 export type { Context } from './worker/context.ts'

@@ -26,7 +26,7 @@ begin
   for v_id, v_nth in select * from unnest(cancel.ids) with ordinality as given(id, nth) order by id loop
     v_was := null;
     -- A job may be on its way from one table to the next: what is in none of them is looked for once more.
-    for v_pass in 1 .. 3 loop
+    loop
       delete from waiting where id = v_id returning * into v_waiting;
       if found then
         job := v_waiting;

@@ -11,7 +11,7 @@ import { isError } from '../values/realms.ts'
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
   item: In
   bytes: number
-  /** How many items it counts as. */
+  /** As how many items it counts. */
   size: number
   /** When it came, by `performance.now()`; 0 where nobody asks. */
   at: number
@@ -71,7 +71,7 @@ export class Batcher<In, Out> {
   }
 
   get waiting(): number {
-    return this.#waitingSize
+    return this.#waiting.size
   }
 
   get underWay(): number {
@@ -81,7 +81,7 @@ export class Batcher<In, Out> {
   /**
    * Settles with the item's own outcome, or with the error of the call that carried it.
    * @param signal rejects with its reason when it is aborted; an item whose call was not made yet is then not sent
-   * @param size as how many items it counts; it goes in one call all the same
+   * @param size as how many items it counts
    */
   add(item: In, bytes: number, signal?: AbortSignal, size = 1): Promise<Out> {
     return new Promise((resolve, reject) => {
@@ -106,7 +106,7 @@ export class Batcher<In, Out> {
   #mayCall(): boolean {
     const { calls, overlap } = this.#limits
     if (this.#underWay < calls) return true
-    return overlap && this.#underWay === calls && this.waiting >= MIN_OVERLAPPING_ITEMS
+    return overlap && this.#underWay === calls && this.#waitingSize >= MIN_OVERLAPPING_ITEMS
   }
 
   #waitPatiently(): void {
@@ -152,7 +152,7 @@ export class Batcher<In, Out> {
   }
 
   #full(): boolean {
-    return this.waiting >= this.#limits.items || this.#waitingBytes >= this.#limits.bytes
+    return this.#waitingSize >= this.#limits.items || this.#waitingBytes >= this.#limits.bytes
   }
 
   #write(): void {
@@ -170,7 +170,7 @@ export class Batcher<In, Out> {
 
   #call(batch: Entry<In, Out>[]): void {
     if (batch.length === 0) return
-    if (this.#limits.regroup) this.#last = batch.reduce((sum, { size }) => sum + size, 0)
+    if (this.#limits.regroup) this.#last = batch.length
     this.#underWay++
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
@@ -194,15 +194,15 @@ export class Batcher<In, Out> {
   }
 
   #take(): Entry<In, Out>[] {
-    const { waiting } = this
-    const inTwo = this.#limits.overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
-    const most = Math.min(this.#limits.items, inTwo ? Math.ceil(waiting / 2) : waiting)
+    const { items, bytes: mostBytes, overlap } = this.#limits
+    const waiting = this.#waitingSize
+    const inTwo = overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
+    const most = Math.min(items, inTwo ? Math.ceil(waiting / 2) : waiting)
     const taken: Entry<In, Out>[] = []
     let bytes = 0
     let size = 0
     for (let entry = this.#waiting.first; entry !== null && size < most; entry = this.#waiting.first) {
-      if (taken.length > 0 && (bytes + entry.bytes > this.#limits.bytes || size + entry.size > this.#limits.items))
-        break
+      if (taken.length > 0 && (bytes + entry.bytes > mostBytes || size + entry.size > items)) break
       this.#remove(entry)
       bytes += entry.bytes
       size += entry.size

@@ -7,23 +7,16 @@ const MAX_IDLE = 100
 export class KeyedBatcher<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
   readonly #limits: BatcherLimits
-  readonly #keyOf: (item: In) => string
   readonly #batchers = new Map<string, Batcher<In, Out>>()
 
   /** @param send as for `Batcher` */
-  constructor(
-    send: (items: In[]) => Promise<readonly (Out | Error)[]>,
-    limits: BatcherLimits,
-    keyOf: (item: In) => string,
-  ) {
+  constructor(send: (items: In[]) => Promise<readonly (Out | Error)[]>, limits: BatcherLimits) {
     this.#send = send
     this.#limits = limits
-    this.#keyOf = keyOf
   }
 
-  /** As `add` of `Batcher`. */
-  add(item: In, bytes: number, size = 1): Promise<Out> {
-    const key = this.#keyOf(item)
+  /** @param size as how many items it counts */
+  add(key: string, item: In, bytes: number, size = 1): Promise<Out> {
     let batcher = this.#batchers.get(key)
     if (batcher === undefined) {
       if (this.#batchers.size >= MAX_IDLE) this.#removeIdle()

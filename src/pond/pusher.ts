@@ -38,16 +38,12 @@ export class Pusher {
       regroup: true,
       ...(store.capabilities.pipelined && { overlap: true, patience: PATIENCE }),
     }
-    this.#batcher = new KeyedBatcher(
-      (pushes) => this.#send(pushes),
-      limits,
-      ({ jobs }) => this.#partOf(jobs[0]),
-    )
+    this.#batcher = new KeyedBatcher((pushes) => this.#send(pushes), limits)
   }
 
   /** Rejects as `push` of a store does. */
   push(job: NewJob): Promise<PushOutcome[]> {
-    return this.#batcher.add({ jobs: [job] }, bytesOf(job))
+    return this.#batcher.add(this.#partOf(job), { jobs: [job] }, bytesOf(job))
   }
 
   /**
@@ -74,24 +70,23 @@ export class Pusher {
   }
 
   #addBatch(batch: readonly NewJob[], after: Promise<boolean> | undefined): Promise<PushOutcome[]> {
-    if (this.#store.parts === undefined) return this.#add(batch, after)
+    if (this.#store.parts === undefined) return this.#add('', batch, after)
     // Parts know no common order, and one that is slow must not hold up the others.
     return after === undefined
       ? this.#addToParts(batch)
       : after.then((stored) => (stored ? this.#addToParts(batch) : []))
   }
 
-  #add(jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
+  #add(part: string, jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
     const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
-    return this.#batcher.add({ jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
+    return this.#batcher.add(part, { jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
   }
 
   async #addToParts(batch: readonly NewJob[]): Promise<PushOutcome[]> {
-    const parts = [...Map.groupBy(batch, (job) => this.#partOf(job)).values()]
-    if (parts.length === 1) return this.#add(batch)
-    const answers = await Promise.allSettled(parts.map((jobs) => this.#add(jobs)))
+    const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
+    const answers = await Promise.allSettled(parts.map(([part, jobs]) => this.#add(part, jobs)))
     const outcomes = new Map<NewJob, PushOutcome>()
-    for (const [index, jobs] of parts.entries()) {
+    for (const [index, [, jobs]] of parts.entries()) {
       const answer = answers[index]
       for (const [at, job] of jobs.entries()) {
         const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
@@ -118,8 +113,8 @@ export class Pusher {
     })
   }
 
-  #partOf(job: NewJob | undefined): string {
-    return job === undefined ? '' : (this.#store.parts?.ofJob(job) ?? '')
+  #partOf(job: NewJob): string {
+    return this.#store.parts?.ofJob(job) ?? ''
   }
 }
 

@@ -5,22 +5,8 @@
 import { channel } from 'node:diagnostics_channel'
 import type { OperationName, Store } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
+import type { StoreOperation } from '../values/store-operation.ts'
 import { around } from './around.ts'
-
-/** What subscribers get. It holds no ids, payloads or messages. */
-export interface StoreOperation {
-  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
-  store: string
-  name: OperationName
-  /** null: the input names no queue, or several. */
-  queue: string | null
-  /** How many items the input has; of `claim` and `list`, how many jobs came back. null: neither, or it failed. */
-  items: number | null
-  /** Milliseconds until the answer, with fractions. */
-  ms: number
-  /** Of the error; `StoreFailed` for one that has no code. null: it succeeded. */
-  code: string | null
-}
 
 const operations = channel('millpond:operation')
 

@@ -11,9 +11,9 @@
 
 import { Batcher } from '../batch/batcher.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica } from '../store.ts'
-import { within } from '../values/close-options.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError, storeError } from '../values/errors.ts'
+import { within } from '../values/within.ts'
 import type { Attempt } from './attempt.ts'
 
 /** Milliseconds between two questions about the same attempt, and between any two. */

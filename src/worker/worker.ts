@@ -12,13 +12,14 @@
 import { atEndOfTurn } from '../batch/batcher.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
-import { type CloseOptions, type CloseReport, closeTimeout, within } from '../values/close-options.ts'
+import { type CloseOptions, type CloseReport, closeTimeout } from '../values/close-options.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { PondEmitter } from '../values/events.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
+import { within } from '../values/within.ts'
 import { type Arrival, Attempt } from './attempt.ts'
 import { attemptEvents } from './attempt-events.ts'
 import type { BatchHandler } from './batch-context.ts'
@@ -350,7 +351,10 @@ export class Worker implements AsyncDisposable {
     for (const attempt of [...this.#running]) this.#stop(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#endings.flushed()
-    const patience = setTimeout(() => this.#endings.abandon(), Math.ceil(Math.max(until - performance.now(), 1000)))
+    const patience = setTimeout(
+      () => this.#endings.abandon(),
+      Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait)),
+    )
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)

@@ -32,7 +32,6 @@ onEachStore('push', {
       priority: 4,
       attempt: 0,
       attempts: 10,
-      fence: 0,
       key: null,
       group: null,
       cost: 1,
@@ -45,6 +44,7 @@ onEachStore('push', {
       progress: undefined,
       result: undefined,
       error: null,
+      fence: 0,
       undecodable: [],
     })
   },

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { JobState } from '../../src/store.ts'
 import { after } from '../support/cleaning.ts'
 import { BOUND, until } from '../support/until.ts'
 
@@ -146,26 +147,23 @@ export function faultsOf(path: string): string[] {
     .filter((fault) => fault !== 'ok')
 }
 
-const STATES = ['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled'] as const
-export type Counts = Record<(typeof STATES)[number], number>
+export type Counts = Record<JobState, number>
 
 /** Jobs per state: as the store keeps them, and as they are. */
 export function countsOf(path: string, queue: string): { kept: Counts; real: Counts } {
-  const [kept = {}] = look(path, 'select * from millpond_queues where name = ?', queue)
-  const jobs = look(path, 'select state, count(*) as n from millpond_jobs where queue = ? group by state', queue)
-  const real = new Map(jobs.map(({ state, n }) => [String(state), Number(n)]))
-  return { kept: tally((state) => Number(kept[state] ?? 0)), real: tally((state) => real.get(state) ?? 0) }
+  const kept = look(path, `select name, count from millpond_counts where queue = ? and kind = 'state'`, queue)
+  const real = look(
+    path,
+    'select state as name, count(*) as count from millpond_jobs where queue = ? group by state',
+    queue,
+  )
+  return { kept: tally(kept), real: tally(real) }
 }
 
-function tally(count: (state: keyof Counts) => number): Counts {
-  return {
-    scheduled: count('scheduled'),
-    waiting: count('waiting'),
-    running: count('running'),
-    done: count('done'),
-    dead: count('dead'),
-    cancelled: count('cancelled'),
-  }
+function tally(rows: Record<string, unknown>[]): Counts {
+  const counts = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+  for (const { name, count } of rows) Object.assign(counts, { [String(name)]: Number(count) })
+  return counts
 }
 
 /** How many are neither done nor given up, by the store's counts. */

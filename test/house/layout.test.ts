@@ -11,6 +11,13 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 })
   .split('\n')
   .filter((file) => /\.(ts|sql|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
+/** Which file of `operations/` has which operations, in every store. */
+const OPERATIONS: Record<string, string[]> = {
+  ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
+  ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
+  ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
+  ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
+}
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 
 test('no file has 500 lines', () => {
@@ -19,12 +26,18 @@ test('no file has 500 lines', () => {
   assert.deepEqual(long, [])
 })
 
-test('the Store interface has at most 15 operations', () => {
+test('a store is a table of operations and little else', () => {
   const store = read('src/store.ts')
-  const body = /export interface Store \{\n(.*?)\n\}/s.exec(store)?.[1] ?? ''
-  const operations = [...body.matchAll(/^ {2}(\w+)\(/gm)].map((match) => match[1])
-  assert.ok(operations.includes('push') && operations.includes('sweep'))
-  assert.ok(operations.length <= 15, operations.join(' '))
+  const membersOf = (name: string) =>
+    [
+      ...(new RegExp(`export interface ${name} \\{\n(.*?)\n\\}`, 's').exec(store)?.[1] ?? '').matchAll(
+        /^ {2}(?:readonly )?(\w+)/gm,
+      ),
+    ].map(([, member]) => member)
+  assert.deepEqual(membersOf('Store').toSorted(), [
+    ...['capabilities', 'close', 'listen', 'name', 'operations', 'parts', 'replicas', 'transactions'],
+  ])
+  assert.deepEqual(membersOf('Operations').toSorted(), Object.values(OPERATIONS).flat().toSorted())
 })
 
 const importsOf = (file: string): string[] =>
@@ -108,20 +121,6 @@ test('each operation of the contract has its file of SQL', () => {
   }
 })
 
-/** Which file of `operations/` has which operations, in every store. */
-const OPERATIONS: Record<string, string[]> = {
-  push: ['push'],
-  claim: ['claim'],
-  end: ['complete', 'fail', 'release'],
-  extend: ['extend'],
-  cancel: ['cancel'],
-  find: ['find', 'list'],
-  requeue: ['requeue'],
-  stats: ['stats', 'record'],
-  sweep: ['sweep'],
-  configure: ['configure'],
-}
-
 test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding', () => {
   const isPlain = (text: string) => !/[^\n -~]/.test(text)
   assert.deepEqual(
@@ -130,13 +129,19 @@ test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding
   )
 })
 
-test('the SQLite and memory stores keep each operation where every store does', () => {
-  for (const store of ['sqlite', 'memory']) {
+test('every store keeps each operation in the same file', () => {
+  for (const store of ['memory', 'sqlite', 'redis', 'postgres']) {
+    const files = tracked.flatMap(
+      (file) => new RegExp(`^src/stores/${store}/operations/(\\w+)\\.ts$`).exec(file)?.[1] ?? [],
+    )
+    assert.deepEqual(files.toSorted(), [...Object.keys(OPERATIONS), 'index'].toSorted(), store)
     for (const [file, operations] of Object.entries(OPERATIONS)) {
       const source = read(`src/stores/${store}/operations/${file}.ts`)
-      for (const name of operations)
-        assert.match(source, new RegExp(`^export function ${name}\\(`, 'm'), `${store} ${name}`)
+      for (const name of operations) {
+        assert.match(source, new RegExp(`^export (async )?(function|const) ${name}\\b`, 'm'), `${store} ${name}`)
+      }
     }
+    assert.match(read(`src/stores/${store}/operations/index.ts`), /^export function operationsOf\(/m, store)
     assert.match(read(`src/stores/${store}/index.ts`), /^export const open: OpenStore/m)
   }
   for (const room of ['connection/client', 'connection/thread', 'notifier', 'wire', 'settings', 'errors']) {

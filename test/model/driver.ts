@@ -5,6 +5,7 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import type {
   ExtendOutcome,
   Hold,
+  JobFilter,
   JobRecord,
   JobState,
   Listed,
@@ -16,6 +17,7 @@ import type {
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
 import { countingFences } from '../conformance/fences.ts'
+import { passes } from './filters.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
@@ -143,7 +145,7 @@ export class Driver {
       case 'find':
         return this.#find(operation.ids)
       case 'list':
-        return this.#list(operation.queue, operation.state, operation.pages)
+        return this.#list(operation.queue, operation.state, operation.pages, operation.filter)
       case 'stats':
         return this.#stats(operation.minutes)
     }
@@ -243,7 +245,7 @@ export class Driver {
     same(found.map(withoutWords), this.#model.find(ids).map(withoutWords))
   }
 
-  async #list(queue: string, state: JobState, limit: number): Promise<void> {
+  async #list(queue: string, state: JobState, limit: number, filter: JobFilter | null = null): Promise<void> {
     const listed: ListedRecord[] = []
     let after: string | null = null
     do {
@@ -252,13 +254,14 @@ export class Driver {
         state,
         limit,
         ...(after === null ? {} : { after }),
+        ...(filter === null ? {} : { filter }),
       })
       assert.ok(page.jobs.length <= limit, 'a page keeps to its limit')
       listed.push(...page.jobs)
       assert.ok(listed.length <= IDS.length, 'paging comes to an end')
       after = page.next
     } while (after !== null)
-    const expected = this.#model.list(queue, state)
+    const expected = this.#model.list(queue, state).filter((job) => filter === null || passes(job, filter))
     // Jobs that are due, lose their lease or finished in the same millisecond may stand in any order.
     const times = new Map(expected.map((job) => [job.id, timeOf(state, job)]))
     const order = ({ id }: JobRecord) => times.get(id) ?? id
@@ -292,6 +295,13 @@ export class Driver {
       if (answer !== undefined && capacity === undefined) Object.assign(answer, { capacity })
     }
     same(sorted(stats), sorted(expected))
+    for (const queue of this.#model.queues.keys()) await this.#settings(queue)
+  }
+
+  async #settings(queue: string): Promise<void> {
+    const expected = this.#model.settings(queue)
+    const values = (await this.#store.operations.settings({ queue }))?.values
+    same(expected.capacity === undefined ? { ...values, capacity: undefined } : values, expected)
   }
 
   async #compareAll(): Promise<void> {

@@ -40,6 +40,7 @@ import {
   type ModelQueue,
   type ModelStats,
   newTotals,
+  settingsOf,
 } from './state.ts'
 
 export class Model {
@@ -53,6 +54,10 @@ export class Model {
     if (Object.keys(settings).length === 1) return
     const queue = Object.assign(this.#queue(settings.queue), settings)
     if (queue.groupRunning !== null || queue.groupRate !== null) queue.grouped = true
+  }
+
+  settings(name: string): ReturnType<typeof settingsOf> {
+    return settingsOf(this.#queue(name))
   }
 
   limitGroup(name: string, group: string, limits: GroupLimits | null): void {

@@ -1,7 +1,7 @@
 /** Random operations as plain data, so that a failing sequence prints and shrinks well. */
 
 import fc from 'fast-check'
-import type { Encoded, HistogramSlice, JobState, QueueSettings } from '../../src/store.ts'
+import type { Encoded, HistogramSlice, JobFilter, JobState, QueueSettings } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
 import type { Rate } from '../../src/values/limits.ts'
 
@@ -55,12 +55,10 @@ const settings: fc.Arbitrary<QueueSettings> = fc.record(
     timeout: fc.constantFrom(null, 500),
     lease: fc.constantFrom(10, 30),
     // Without jitter, so that the model knows the delay.
-    backoff: fc.record({
-      base: fc.constantFrom(0, 7),
-      factor: fc.constantFrom(1, 3),
-      max: fc.constant(40),
-      jitter: fc.constant(0),
-    }),
+    backoff: fc.record(
+      { base: fc.constantFrom(0, 7), factor: fc.constantFrom(1, 3), max: fc.constant(40), jitter: fc.constant(0) },
+      { noNullPrototype: true },
+    ),
   },
   { requiredKeys: ['queue'] },
 )
@@ -94,6 +92,19 @@ const dueIn = fc.option(fc.integer({ min: -50, max: 50 }), { nil: undefined, fre
 
 const ids = fc.array(id, { minLength: 1, maxLength: 4 })
 const state: fc.Arbitrary<JobState> = fc.constantFrom(...JOB_STATES)
+
+/** `text`: a digit of the data. */
+const filter: fc.Arbitrary<JobFilter | null> = optional(
+  fc.record(
+    {
+      group: fc.constantFrom('', 'g', 'h'),
+      key: fc.constantFrom('k', 'l'),
+      errorCode: fc.constant('HandlerFailed'),
+      text: fc.constantFrom('1', '2'),
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  ),
+)
 
 export const operation = fc.oneof(
   { weight: 6, arbitrary: fc.record({ op: fc.constant('push'), jobs: fc.array(job, { minLength: 1, maxLength: 4 }) }) },
@@ -160,7 +171,10 @@ export const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('removeQueue'), queue, limit: fc.constantFrom(1, 3, 100) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('restore'), ids }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('find'), ids }) },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }), filter }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60) }) },
 )
 

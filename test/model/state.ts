@@ -54,3 +54,13 @@ export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'
 export const newTotals = (): Totals => ({ pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 })
 
 export const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'
+
+/** In effect. */
+export const settingsOf = (queue: ModelQueue) => {
+  const { capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff } = queue
+  const { running, rate, grouped, groupRunning, groupRate } = queue
+  return {
+    ...{ capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff },
+    ...{ running, rate, grouped, groupRunning, groupRate },
+  }
+}

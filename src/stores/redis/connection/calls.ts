@@ -66,11 +66,8 @@ export class Calls {
     this.client = client
     this.#database = new ChosenDatabase(client, settings.where)
     this.#settings = settings
-    this.#replicated = new KeyedBatcher(
-      (calls) => this.#sendAndWait(calls),
-      { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
-      ({ tag }) => (client.isCluster ? tag : ''),
-    )
+    const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+    this.#replicated = new KeyedBatcher((calls) => this.#sendAndWait(calls), unlimited)
   }
 
   /** @throws StoreUnavailable where there is no connection in time, or none to the right database */
@@ -165,7 +162,7 @@ export class Calls {
 
   #send(call: Call): Promise<unknown> {
     this.#database.check()
-    if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
+    if (this.#settings.wait > 0) return this.#replicated.add(this.client.isCluster ? call.tag : '', call, 0)
     call.underWay = true
     return this.client.callBuffer(...call.command)
   }

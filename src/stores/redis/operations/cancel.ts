@@ -2,8 +2,8 @@
 import type { FinalState, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import { askOwners } from '../owners.ts'
 import { idBytes } from '../wire.ts'
-import { askOwners } from './owners.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 /** What the script answers where it has just cancelled a job that waited, or ran. */

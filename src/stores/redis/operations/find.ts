@@ -2,6 +2,7 @@
 import { type Input, JOB_STATES, type JobRecord, type JobState } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import { askOwners } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
 import {
@@ -16,7 +17,6 @@ import {
   timeOrNull,
   unexpected,
 } from '../wire.ts'
-import { askOwners } from './owners.ts'
 
 /** A job, and where it is. */
 export interface Found {

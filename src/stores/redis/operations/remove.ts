@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { type Input, JOB_STATES, type JobState, type Removed, type RemoveQueueRequest } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import { askOwners } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { idBytes, numberIn, textIn } from '../wire.ts'
-import { askOwners } from './owners.ts'
 
 /** What the script answers of a job that was not finished. */
 const WAITED = 2

@@ -2,8 +2,8 @@ import type { Input, JobUpdate, UpdateOutcome } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import { askOwnersOf } from '../owners.ts'
 import { encodedOrNothing, idBytes, pack } from '../wire.ts'
-import { askOwnersOf } from './owners.ts'
 
 const OUTCOMES = ['updated', 'running', 'done', 'dead', 'cancelled'] as const
 

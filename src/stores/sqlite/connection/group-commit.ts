@@ -13,7 +13,6 @@
 import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { isFull, isResult, toWire } from '../errors.ts'
-import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type Context, type Queue, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
@@ -23,6 +22,7 @@ import type { FileGuard } from './file-guard.ts'
 import type { LogRoom } from './log-room.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
+import { OPERATIONS, READING, REPEATABLE } from './thread-operations.ts'
 import { begin, whileBusy } from './while-busy.ts'
 
 type OperationRequest = RequestOf<Operation>

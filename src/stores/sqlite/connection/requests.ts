@@ -4,9 +4,9 @@
  */
 import type { Bell } from '../../../store.ts'
 import type { WireError } from '../errors.ts'
-import type { ThreadOperations } from '../operations/index.ts'
 import type { Context } from '../queues.ts'
 import type { Settings } from '../settings.ts'
+import type { ThreadOperations } from './thread-operations.ts'
 import type { Row, Value } from './values.ts'
 
 /** What the thread does beside the operations. */

@@ -1,42 +1,55 @@
-/**
- * The operations, as contract/sqlite/ has them. Each runs inside a transaction that someone else begins and ends;
- * `queues.write()` must run before its commit.
- */
-import { cancel } from './cancel.ts'
-import { claim } from './claim.ts'
-import { configure, limitGroup, settings } from './configure.ts'
-import { complete, fail, release } from './end.ts'
-import { extend } from './extend.ts'
-import { ahead, find } from './find.ts'
-import { groups, list } from './list.ts'
-import { push } from './push.ts'
-import { remove } from './remove.ts'
-import { requeue } from './requeue.ts'
-import { restore } from './restore.ts'
-import { record, stats } from './stats.ts'
-import { sweep } from './sweep.ts'
-import { update } from './update.ts'
-import { heartbeat, workers } from './workers.ts'
+/** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
+import type { Operations } from '../../../store.ts'
+import { copyEncoded } from '../../jobs.ts'
+import type { ThreadClient } from '../connection/client.ts'
+import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
 
-export const OPERATIONS = {
-  ...{ configure, limitGroup, settings },
-  ...{ push, claim, complete, fail, release, extend, sweep },
-  ...{ cancel, update, requeue, remove, restore },
-  ...{ find, list, groups, ahead },
-  ...{ stats, record, heartbeat, workers },
+export function operationsOf(client: ThreadClient): Operations {
+  return {
+    configure: (input) => client.call('configure', input),
+    limitGroup: (input) => client.call('limitGroup', input),
+    settings: (input) => client.call('settings', input),
+    async push({ jobs }) {
+      return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs) }))
+    },
+    async claim(input) {
+      const { jobs, data, ...claimed } = await client.call('claim', input)
+      return { ...claimed, jobs: claimedJobs({ jobs, data }) }
+    },
+    complete: (input) => client.complete(input),
+    // Callers may have more beside what the contract names, which cannot be cloned or is large.
+    fail: ({ queue, items }) =>
+      client.call('fail', { queue, items: items.map(({ id, fence, error, delay }) => ({ id, fence, error, delay })) }),
+    release: ({ queue, items }) =>
+      client.call('release', { queue, items: items.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
+    extend: ({ queue, lease, items: given }) => {
+      const items = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyEncoded(progress) }))
+      return client.call('extend', { queue, lease, items })
+    },
+    sweep: (input) => client.call('sweep', input),
+    cancel: (input) => client.call('cancel', input),
+    update: ({ items }) =>
+      client.call('update', {
+        items: items.map(({ data, ...item }) => (data === undefined ? item : { ...item, data: copyEncoded(data) })),
+      }),
+    requeue: (input) => client.call('requeue', input),
+    remove: (input) => client.call('remove', input),
+    restore: ({ records }) =>
+      client.call('restore', {
+        records: records.map((record) => ({
+          ...record,
+          data: copyEncoded(record.data),
+          progress: copyEncoded(record.progress),
+          result: copyEncoded(record.result),
+        })),
+      }),
+    find: (input) => client.call('find', input),
+    list: (input) => client.call('list', input),
+    groups: (input) => client.call('groups', input),
+    ahead: (input) => client.call('ahead', input),
+    stats: (input) => client.call('stats', input),
+    record: (input) => client.call('record', input),
+    heartbeat: (input) => client.call('heartbeat', input),
+    workers: (input) => client.call('workers', input),
+  }
 }
-export type ThreadOperations = typeof OPERATIONS
-
-/**
- * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
- * these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
- */
-export const READING: ReadonlySet<string> = new Set([
-  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'settings', 'stats', 'sweep', 'workers'],
-])
-
-/**
- * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.
- * They are answered before the commit is on the disk.
- */
-export const REPEATABLE: ReadonlySet<string> = new Set(['claim', 'release', 'extend', 'sweep', 'record', 'heartbeat'])

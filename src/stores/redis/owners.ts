@@ -3,11 +3,11 @@
  * pushed last. For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of
  * queues.
  */
-import { MillpondError } from '../../../values/errors.ts'
-import type { Context } from '../context.ts'
-import type { Partition } from '../partition.ts'
-import { askEach, chunks, Failures } from '../per-partition.ts'
-import { idBytes, numberIn } from '../wire.ts'
+import { MillpondError } from '../../values/errors.ts'
+import type { Context } from './context.ts'
+import type { Partition } from './partition.ts'
+import { askEach, chunks, Failures } from './per-partition.ts'
+import { idBytes, numberIn } from './wire.ts'
 
 /**
  * The answer of the first partition that knows the id, which is asked once for each time that it is named. Queues that are new to this

@@ -1,0 +1,42 @@
+/**
+ * The operations, as contract/sqlite/ has them. Each runs inside a transaction that someone else begins and ends;
+ * `queues.write()` must run before its commit.
+ */
+import { cancel } from '../operations/cancel.ts'
+import { claim } from '../operations/claim.ts'
+import { configure, limitGroup, settings } from '../operations/configure.ts'
+import { complete, fail, release } from '../operations/end.ts'
+import { extend } from '../operations/extend.ts'
+import { ahead, find } from '../operations/find.ts'
+import { groups, list } from '../operations/list.ts'
+import { push } from '../operations/push.ts'
+import { remove } from '../operations/remove.ts'
+import { requeue } from '../operations/requeue.ts'
+import { restore } from '../operations/restore.ts'
+import { record, stats } from '../operations/stats.ts'
+import { sweep } from '../operations/sweep.ts'
+import { update } from '../operations/update.ts'
+import { heartbeat, workers } from '../operations/workers.ts'
+
+export const OPERATIONS = {
+  ...{ configure, limitGroup, settings },
+  ...{ push, claim, complete, fail, release, extend, sweep },
+  ...{ cancel, update, requeue, remove, restore },
+  ...{ find, list, groups, ahead },
+  ...{ stats, record, heartbeat, workers },
+}
+export type ThreadOperations = typeof OPERATIONS
+
+/**
+ * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
+ * these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
+ */
+export const READING: ReadonlySet<string> = new Set([
+  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'settings', 'stats', 'sweep', 'workers'],
+])
+
+/**
+ * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.
+ * They are answered before the commit is on the disk.
+ */
+export const REPEATABLE: ReadonlySet<string> = new Set(['claim', 'release', 'extend', 'sweep', 'record', 'heartbeat'])
