@@ -93,7 +93,8 @@ const CALLS: Record<
   explainJob: { state: 'waiting' },
   cancelJob: { state: 'waiting' },
   updateJob: { state: 'waiting', bodies: [{ data: [1], priority: 7, delay: 5 }, { runAt: 1 }, {}, { priority: 10 }] },
-  removeJob: { state: 'done' },
+  // Never claimed: the fences of later jobs begin above those of removed ones.
+  removeJob: { state: 'waiting' },
   removeQueue: { state: 'waiting' },
   getSettings: {},
   listWorkers: { queries: ['', '?queue=q', '?queue=%20'] },
