@@ -21,12 +21,15 @@ export {
 export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { ResultOptions } from './pond/internals.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
+export type { JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
-export type { PageOptions, Queue } from './pond/queue.ts'
+export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
 export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
+export type { UpdateOptions } from './pond/update.ts'
 export type { BatchJobOptions, BatchWorkOptions, WorkOptions } from './pond/work-options.ts'
+export type { WorkerInfo } from './pond/worker-info.ts'
 export type {
   Capabilities,
   FinalState,
@@ -35,6 +38,7 @@ export type {
   LiveState,
   ReplicaQuery,
   SettingName,
+  Totals,
   TransactionQuery,
 } from './store.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'

@@ -14,6 +14,7 @@ import type { NewJob, PushOutcome } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { batches, MAX_PUSH } from './push.ts'
+import type { Pusher } from './pusher.ts'
 
 /** Milliseconds. */
 const POLL_INTERVAL = DEFAULTS.producer.poll
@@ -35,7 +36,7 @@ interface Line {
 }
 
 export class CapacityWaiters {
-  readonly #send: (jobs: NewJob[]) => Promise<PushOutcome[]>
+  readonly #pusher: Pusher
   readonly #lines = new Map<string, Line>()
   readonly #listen: () => void
   readonly #onFull: (queue: string) => void
@@ -46,12 +47,11 @@ export class CapacityWaiters {
   #idle: (() => void)[] = []
 
   /**
-   * @param send to the store, as many jobs as one call carries
    * @param listen asks for notifications, from now until the pond closes
    * @param onFull called once for each push that has to wait
    */
-  constructor(send: (jobs: NewJob[]) => Promise<PushOutcome[]>, listen: () => void, onFull: (queue: string) => void) {
-    this.#send = send
+  constructor(pusher: Pusher, listen: () => void, onFull: (queue: string) => void) {
+    this.#pusher = pusher
     this.#listen = listen
     this.#onFull = onFull
   }
@@ -106,7 +106,7 @@ export class CapacityWaiters {
     line.rung = false
     let next = most * 2
     try {
-      const outcomes = await this.#send(head.map(({ job }) => job))
+      const outcomes = (await Promise.all(this.#pusher.pushMany(head.map(({ job }) => job)))).flat()
       const full = head.filter((_, index) => (outcomes[index]?.status ?? 'full') === 'full')
       for (const [index, { resolve }] of head.entries()) {
         const outcome = outcomes[index]

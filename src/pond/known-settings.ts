@@ -25,6 +25,11 @@ export class KnownSettings {
     this.#onOverridden = onOverridden
   }
 
+  /** The queue was removed: its settings are told again. */
+  forget(queue: string): void {
+    this.#told.delete(queue)
+  }
+
   /** @returns undefined: the store has them already. Rejects as `configure` does; the next call then tries again. */
   tell(settings: QueueSettings): Promise<void> | undefined {
     const { queue } = settings

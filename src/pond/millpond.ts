@@ -1,5 +1,6 @@
 import type { Bell, Capabilities, FinalState, NewJob, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
+import { needs } from '../values/capabilities.ts'
 import { type CloseReport, type PondCloseOptions, pondCloseOptions } from '../values/close-options.ts'
 import { milliseconds } from '../values/duration.ts'
 import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding.ts'
@@ -7,7 +8,8 @@ import { MillpondError } from '../values/errors.ts'
 import { PondEmitter, type PondEvents } from '../values/events.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
-import { checkObject, checkOptions, isDuration, isInteger, isSignal } from '../values/options.ts'
+import { checkQueueName } from '../values/names.ts'
+import { checkObject, checkOptions, defined, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
 import { within } from '../values/within.ts'
 import { WorkerRegistry } from '../worker/registry.ts'
@@ -23,6 +25,7 @@ import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
+import { type WorkerInfo, workerInfo } from './worker-info.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
 export interface OpenOptions {
@@ -45,6 +48,8 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
+/** Most jobs of a step of `removeQueue`. */
+const REMOVED_AT_ONCE = 1000
 /** Milliseconds that pushes and sweeps under way have at least to finish when a pond closes. */
 const MIN_FLUSH_TIME = 1000
 
@@ -100,9 +105,9 @@ export class Millpond implements AsyncDisposable {
       (error) => this.#events.trouble(error),
     )
     this.#results = new Results(store, (waiting) => this.#listen(waiting))
-    const pusher = new Pusher(store, (jobs) => this.#sending(jobs))
+    const pusher = new Pusher(store, (jobs) => this.#sent(jobs))
     this.#capacityWaiters = new CapacityWaiters(
-      (jobs) => pusher.addList(jobs),
+      pusher,
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
@@ -220,6 +225,38 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
+   * Removes a queue: its jobs of every state, settings, groups, histograms and totals, in steps of 1,000 jobs. Jobs that are pushed meanwhile may be
+   * removed as well; a later push makes the queue again, as a new one. Open `Queue` objects do not tell their settings again: make new ones.
+   * @returns how many jobs were removed; 0 if there was no such queue
+   * @throws InvalidName, NotSupported (a store without `remove`), Closed, `Store…`
+   */
+  async removeQueue(name: string): Promise<number> {
+    this.#assertOpen()
+    const queue = checkQueueName(name)
+    needs(this.#store, 'remove', 'removeQueue')
+    let total = 0
+    for (;;) {
+      const { removed, more } = await this.#store.operations.remove({ queue, limit: REMOVED_AT_ONCE })
+      total += removed
+      if (more) continue
+      this.#internals.settings.forget(queue)
+      return total
+    }
+  }
+
+  /**
+   * The workers that were heard of in the last minute, in every process and language, longest known first.
+   * @param options `queue`: only those that claim from it
+   * @throws InvalidOption, InvalidName, NotSupported (a store without `workers`), Closed, `Store…`
+   */
+  async workers(options: { queue?: string | undefined } = {}): Promise<WorkerInfo[]> {
+    this.#assertOpen()
+    const { queue } = checkOptions(options, { queue: (value) => checkQueueName(value) !== '' }, 'workers')
+    needs(this.#store, 'workers', 'workers')
+    return (await this.#store.operations.workers(defined({ queue }))).map(workerInfo)
+  }
+
+  /**
    * Calls the listener whenever the event happens in this process; see `PondEvents`. A listener that throws is an uncaught exception.
    * @returns a function that removes the listener
    * @throws InvalidOption
@@ -314,8 +351,8 @@ export class Millpond implements AsyncDisposable {
     return push
   }
 
-  /** Jobs are on their way to the store: claims go right behind them. */
-  #sending(jobs: readonly NewJob[]): void {
+  /** An idle worker's claim goes right behind a push to its queue. */
+  #sent(jobs: readonly NewJob[]): void {
     for (const worker of this.#workers.keys()) {
       if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
         worker.expect()

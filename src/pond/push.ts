@@ -207,7 +207,8 @@ export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
   if (from < jobs.length) yield jobs.slice(from)
 }
 
-function timeOf(value: unknown): number | undefined {
+/** A moment, in milliseconds since 1970; undefined: the value is none. */
+export function timeOf(value: unknown): number | undefined {
   const ms = types.isDate(value) ? value.getTime() : value
   return typeof ms === 'number' && ms >= 0 && ms <= LAST_MOMENT ? Math.round(ms) : undefined
 }

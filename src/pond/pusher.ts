@@ -1,87 +1,127 @@
 /**
- * The one way of jobs to the store, but for those of a caller's own transaction: a job, or a list of jobs, joins those that wait for the next
- * call, in the order of pushing.
+ * The one way of pushes to the store: single ones, those of `pushMany`, and those that waited for capacity. They are stored in the order in
+ * which they came here, and those that come together share a call.
+ *
+ * A large `pushMany` takes several calls. Each keeps its place in the order, but is only made once the one before has stored all its jobs. A
+ * store that leaves a call unanswered for longer than PATIENCE gives up the order across them.
+ *
+ * Pushes inside a transaction are the exception: they go out at once, because the caller may hold a lock that other pushes wait for.
  */
+
+import type { BatcherLimits } from '../batch/batcher.ts'
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { NewJob, PushOutcome, Store } from '../store.ts'
-import { type MillpondError, storeError } from '../values/errors.ts'
-import { bytesOf, MAX_PUSH, type Pushed } from './push.ts'
-
-/** What a queue makes of an outcome; an error is its pusher's. */
-export type OutcomeOf<Out> = (job: NewJob, outcome: PushOutcome) => Out | MillpondError
-
-/** A job by itself; or several, whose outcomes are told together. */
-type Item = { job: NewJob; outcomeOf: OutcomeOf<Pushed> } | { jobs: readonly NewJob[] }
+import { MillpondError } from '../values/errors.ts'
+import { batches, bytesOf, MAX_PUSH } from './push.ts'
 
 /** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
 const PATIENCE = 100
 
+/** Jobs that go in one call, of one part of the store. */
+interface Push {
+  jobs: readonly NewJob[]
+  /** Whether the jobs before these, of the same `pushMany`, were all stored; unset: there are none. */
+  after?: Promise<boolean>
+}
+
 export class Pusher {
   readonly #store: Store
-  readonly #sending: (jobs: readonly NewJob[]) => void
-  readonly #batcher: KeyedBatcher<Item, Pushed | PushOutcome[]>
+  readonly #onSend: (jobs: readonly NewJob[]) => void
+  readonly #batcher: KeyedBatcher<Push, PushOutcome[]>
 
-  /** @param sending called with the jobs of a call that was just made */
-  constructor(store: Store, sending: (jobs: readonly NewJob[]) => void) {
+  /** @param onSend called when jobs are on their way to the store */
+  constructor(store: Store, onSend: (jobs: readonly NewJob[]) => void) {
     this.#store = store
-    this.#sending = sending
-    const overlap = store.capabilities.pipelined ? { overlap: true, patience: PATIENCE } : {}
-    this.#batcher = new KeyedBatcher<Item, Pushed | PushOutcome[]>((items) => this.#send(items), {
+    this.#onSend = onSend
+    const limits: BatcherLimits = {
       ...MAX_PUSH,
       regroup: true,
-      ...overlap,
-    })
-  }
-
-  /** Rejects with the error that `outcomeOf` makes, or with the store's. */
-  add(job: NewJob, outcomeOf: OutcomeOf<Pushed>): Promise<Pushed> {
-    // The answer to a job is what its queue made of the outcome.
-    return this.#batcher.add(this.#partOf(job), { job, outcomeOf }, bytesOf(job)) as Promise<Pushed>
-  }
-
-  /** As many as one call carries. Rejects if every job failed. @returns per job */
-  async addList(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const { parts } = this.#store
-    if (parts === undefined) return this.#addPart('', jobs)
-    const byPart = [...Map.groupBy(jobs, (job) => parts.ofJob(job))]
-    const answers = await Promise.allSettled(byPart.map(([part, own]) => this.#addPart(part, own)))
-    const failed = answers.filter((answer) => answer.status === 'rejected')
-    if (failed.length === answers.length && failed[0] !== undefined) throw failed[0].reason
-    const outcomes = new Map<NewJob, PushOutcome>()
-    for (const [at, [, own]] of byPart.entries()) {
-      const answer = answers[at]
-      for (const [index, job] of own.entries()) {
-        if (answer?.status === 'fulfilled') outcomes.set(job, answer.value[index] as PushOutcome)
-        else outcomes.set(job, { status: 'failed', id: job.id, error: storeError(answer?.reason, 'push') })
-      }
+      ...(store.capabilities.pipelined && { overlap: true, patience: PATIENCE }),
     }
-    return jobs.map((job) => outcomes.get(job) as PushOutcome)
+    this.#batcher = new KeyedBatcher((pushes) => this.#send(pushes), limits)
   }
 
+  /** Rejects as `push` of a store does. */
+  push(job: NewJob): Promise<PushOutcome[]> {
+    return this.#batcher.add(this.#partOf(job), { jobs: [job] }, bytesOf(job))
+  }
+
+  /**
+   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made.
+   * @returns per call a promise of its outcomes; one that was not made has none
+   */
+  pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
+    const made: Promise<PushOutcome[]>[] = []
+    let after: Promise<boolean> | undefined
+    for (const batch of batches(jobs)) {
+      const answer = this.#addBatch(batch, after)
+      after = answer.then(
+        (outcomes) => outcomes.length > 0 && outcomes.every(isStored),
+        () => false,
+      )
+      made.push(answer)
+    }
+    return made
+  }
+
+  /** Resolves when everything pushed so far is settled. */
   flushed(): Promise<void> {
     return this.#batcher.flushed()
+  }
+
+  #addBatch(batch: readonly NewJob[], after: Promise<boolean> | undefined): Promise<PushOutcome[]> {
+    if (this.#store.parts === undefined) return this.#add('', batch, after)
+    // Parts know no common order, and one that is slow must not hold up the others.
+    return after === undefined
+      ? this.#addToParts(batch)
+      : after.then((stored) => (stored ? this.#addToParts(batch) : []))
+  }
+
+  #add(part: string, jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
+    const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
+    return this.#batcher.add(part, { jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
+  }
+
+  async #addToParts(batch: readonly NewJob[]): Promise<PushOutcome[]> {
+    const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
+    const answers = await Promise.allSettled(parts.map(([part, jobs]) => this.#add(part, jobs)))
+    const outcomes = new Map<NewJob, PushOutcome>()
+    for (const [index, [, jobs]] of parts.entries()) {
+      const answer = answers[index]
+      for (const [at, job] of jobs.entries()) {
+        const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
+        if (outcome !== undefined) outcomes.set(job, outcome)
+      }
+    }
+    return batch.flatMap((job) => outcomes.get(job) ?? [])
+  }
+
+  async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
+    const isGated = pushes.some(({ after }) => after !== undefined)
+    const gates = isGated ? await Promise.all(pushes.map(({ after = true }) => after)) : []
+    const jobs = pushes.flatMap((push, index) => (gates[index] === false ? [] : push.jobs))
+    if (jobs.length === 0) return pushes.map(() => [])
+    const answer = this.#store.operations.push({ jobs })
+    this.#onSend(jobs)
+    const outcomes = await answer
+    let from = 0
+    return pushes.map((push, index) => {
+      if (gates[index] === false) return []
+      const own = outcomes.slice(from, from + push.jobs.length)
+      from += push.jobs.length
+      return own
+    })
   }
 
   #partOf(job: NewJob): string {
     return this.#store.parts?.ofJob(job) ?? ''
   }
+}
 
-  #addPart(part: string, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
-    // The answer to a list is its outcomes.
-    return this.#batcher.add(part, { jobs }, bytes, jobs.length) as Promise<PushOutcome[]>
-  }
+const isStored = ({ status }: PushOutcome): boolean => status === 'pushed' || status === 'existing'
 
-  async #send(items: readonly Item[]): Promise<(Pushed | PushOutcome[] | MillpondError)[]> {
-    const jobs = items.flatMap((item) => ('jobs' in item ? item.jobs : item.job))
-    const pushed = this.#store.operations.push({ jobs })
-    this.#sending(jobs)
-    const outcomes = await pushed
-    let next = 0
-    return items.map((item) => {
-      const at = next
-      next += 'jobs' in item ? item.jobs.length : 1
-      return 'jobs' in item ? outcomes.slice(at, next) : item.outcomeOf(item.job, outcomes[at] as PushOutcome)
-    })
-  }
+/** @throws what is no error of Millpond */
+function failed({ id }: NewJob, error: unknown): PushOutcome {
+  if (error instanceof MillpondError) return { status: 'failed', id, error }
+  throw error
 }

@@ -1,5 +1,5 @@
 /** The options of `pond.queue` and of `queue.override`, and the settings that they are in the store. */
-import type { GivenSettings, QueueSettings, SettingName, Store } from '../store.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsReport, Store } from '../store.ts'
 import { type Backoff, backoffPolicy } from '../values/backoff.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds, shown } from '../values/duration.ts'
@@ -40,13 +40,13 @@ export interface QueueOptions {
 /** What an operator may set: the options of a queue that the store keeps. Of `limits`, only those given are set. */
 export type OverrideOptions = Pick<QueueOptions, 'capacity' | 'retry' | 'lease' | 'timeout' | 'keep' | 'limits'>
 
-/** A setting of a queue that is not the default. Times are in milliseconds. */
+/** A setting of a queue. Times are in milliseconds. `paused` and `grouped` are none: there the last call wins, and `stats` tells them. */
 export interface QueueSetting {
   name: SettingName
   /** What is in effect. */
   value: unknown
-  /** Who has set it. */
-  by: 'code' | 'operator'
+  /** Who has set it; `default`: nobody. */
+  by: 'operator' | 'code' | 'default'
   /** Where an operator has set it: what code gives, which is not in effect; undefined: nothing. */
   code?: unknown
 }
@@ -143,12 +143,18 @@ export function checkSettingNames(names: readonly SettingName[]): readonly Setti
   return names
 }
 
-export function shownSettings(given: GivenSettings | null): QueueSetting[] {
-  const { code = {}, operator = {} } = given ?? {}
-  return Object.keys({ ...code, ...operator })
-    .filter(isSettingName)
-    .map((name) => {
-      if (!Object.hasOwn(operator, name)) return { name, value: code[name], by: 'code' }
-      return { name, value: operator[name], by: 'operator', ...defined({ code: code[name] }) }
-    })
+/** Every setting. @param report null: the store does not know the queue, which then has the defaults */
+export function shownSettings(store: Store, report: SettingsReport | null): QueueSetting[] {
+  const { values = defaultsOf(store), code = {}, operator = {} } = report ?? {}
+  return SETTING_NAMES.map((name) => {
+    if (Object.hasOwn(operator, name)) {
+      return { name, value: values[name], by: 'operator', ...defined({ code: code[name] }) }
+    }
+    return { name, value: values[name], by: Object.hasOwn(code, name) ? 'code' : 'default' }
+  })
+}
+
+/** Only the memory of a process is so small that a queue has a capacity from the start. */
+function defaultsOf({ name }: Store): Required<Pick<QueueSettings, SettingName>> {
+  return { ...DEFAULTS.queue, ...(name === 'memory' && { capacity: DEFAULTS.memory.capacity }) }
 }

@@ -1,5 +1,4 @@
 import {
-  JOB_STATES,
   type JobState,
   type NewJob,
   type PushOutcome,
@@ -9,8 +8,7 @@ import {
 } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
 import { lacking, needs } from '../values/capabilities.ts'
-import { checkCursor } from '../values/cursor.ts'
-import { kindOf, milliseconds, shown } from '../values/duration.ts'
+import { kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
@@ -24,6 +22,7 @@ import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
+import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
@@ -37,14 +36,11 @@ import {
   shownSettings,
 } from './queue-options.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
+import { jobUpdate, type UpdateOptions } from './update.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
-export interface PageOptions {
-  /** Most entries of a page; 1 to 1,000, 100 unless given. */
-  limit?: number | undefined
-  /** Where the page before ended; see the method. Unset: the first page. */
-  after?: string | undefined
-}
+/** Most jobs that a call of the store removes. */
+const MAX_IDS = 1000
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
@@ -118,27 +114,25 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
       }
       const jobs = this.#preparer.prepareMany(items, options)
       const tx = options?.tx
-      const pushing =
-        jobs instanceof Promise ? jobs.then((checked) => this.#pushAll(checked, tx)) : this.#pushAll(jobs, tx)
-      return this.#pond.pending(pushing)
+      if (jobs instanceof Promise) return this.#pond.pending(jobs.then((checked) => this.#pushMany(checked, tx)))
+      return this.#pond.pending(this.#pushMany(jobs, tx))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  /** Up to its first wait, it runs within the call, so that no later push overtakes it. */
-  async #pushAll(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
+  /** Without settings to tell first, the jobs are in the line of pushes before this returns. */
+  async #pushMany(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
     const pushed: Pushed[] = []
-    for (const batch of batches(jobs)) {
-      try {
+    try {
+      if (tx === undefined) {
         const ready = this.#ready()
         if (ready !== undefined) await ready
-        if (tx !== undefined) pushed.push(...(await this.#pushInside(tx, batch)))
-        else await this.#pushBatch(batch, pushed)
-      } catch (error) {
-        if (!(error instanceof MillpondError)) throw error
-        throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
-      }
+        await this.#addMany(jobs, pushed)
+      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInside(tx, batch)))
+    } catch (error) {
+      if (!(error instanceof MillpondError)) throw error
+      throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
     }
     return pushed
   }
@@ -208,11 +202,16 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     await operations.configure({ queue: this.name, by: 'operator', clear })
   }
 
-  /** Each setting that is not the default: its value in effect, and who has set it. @throws Closed, `Store…` */
+  /**
+   * Every setting: its value in effect, and who has set it, an operator, code or nobody. A queue that the store does not know has the defaults.
+   * @throws Closed, `Store…`
+   */
   async settings(): Promise<QueueSetting[]> {
     this.#pond.assertOpen()
     await this.#ready()
-    return shownSettings(await this.#pond.store.operations.settings({ queue: this.name }))
+    const { store } = this.#pond
+    const report = store.capabilities.settings ? await store.operations.settings({ queue: this.name }) : null
+    return shownSettings(store, report)
   }
 
   /**
@@ -234,8 +233,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
-    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
-    const { limit = 100, after } = checkOptions(options, rules, 'groups')
+    const { limit = 100, after } = checkOptions(options, PAGE_RULES, 'groups')
     await this.#ready()
     needs(this.#pond.store, 'groups', 'groups')
     return this.#pond.store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
@@ -244,22 +242,58 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /**
    * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
    * lease, finished jobs newest first. Jobs that move while you page may be missed or seen twice; all others are listed once.
-   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before.
-   * @throws InvalidOption, Closed, `Store…`
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before. The others are filters, which
+   * have no index: a rare match may take a look at every job of the state.
+   * @returns fewer than `limit` only at the end of the list
+   * @throws InvalidOption, InvalidName, NotSupported (a store without lists, `text` on a store without it), Closed, `Store…`
    */
-  async jobs(state: JobState, options: PageOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
-    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a cursor' }
-    const { limit = 100, after } = checkOptions(options, rules, 'jobs')
-    if (!JOB_STATES.includes(state)) {
-      throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
-    }
-    if (after !== undefined) checkCursor(state, after)
-    const { jobs } = await this.#pond.store.operations.list({ queue: this.name, state, limit, ...defined({ after }) })
+  async jobs(state: JobState, options: JobsOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
+    const { store } = this.#pond
+    const jobs = await listJobs(store, jobsQuery(store, this.name, state, options))
     // As with handlers, the caller has said what the data and results are.
     return jobs.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
       Stored<Data>,
       Stored<Result>
     >[]
+  }
+
+  /**
+   * Changes a scheduled or waiting job. It keeps its id, key, group and attempts, and its place among jobs of its priority.
+   * @returns `updated`; else nothing was changed: the state that the job has instead, or undefined if the store does not know it
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store without `update`), Closed, `Store…`
+   */
+  async update(id: string, options: UpdateOptions<Data>): Promise<'updated' | JobState | undefined> {
+    this.#pond.assertOpen()
+    const { store, maxPayload } = this.#pond
+    const { schema } = this.#options
+    const change = await jobUpdate(id, options, { queue: this.name, store, maxPayload, schema })
+    const [outcome] = await store.operations.update({ items: [change] })
+    const { delay, runAt } = change
+    if (runAt !== undefined) this.#pond.due(Math.max(0, runAt - Date.now()))
+    else if (delay !== undefined && delay > 0) this.#pond.due(delay)
+    return outcome ?? undefined
+  }
+
+  /**
+   * Removes jobs of any state, as if they had never been pushed. The claim of a running one is stale: its handler's `signal` is aborted, and its
+   * completion refused. A call that waits for the result rejects with `JobUnknown`.
+   * @param ids the jobs, as an array: `remove([id])` for one
+   * @returns how many the store had
+   * @throws InvalidOption, InvalidName, NotSupported (a store without `remove`), Closed, `Store…`
+   */
+  async remove(ids: readonly string[]): Promise<number> {
+    this.#pond.assertOpen()
+    const { store } = this.#pond
+    if (!Array.isArray(ids)) {
+      throw new MillpondError('InvalidOption', `remove takes an array of ids, as in remove([id]); got ${kindOf(ids)}`)
+    }
+    needs(store, 'remove', 'remove')
+    const known = ids.map(checkId)
+    let total = 0
+    for (let from = 0; from < known.length; from += MAX_IDS) {
+      total += (await store.operations.remove({ ids: known.slice(from, from + MAX_IDS) })).removed
+    }
+    return total
   }
 
   /**
@@ -324,43 +358,40 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }
 
-  #add(job: NewJob, call?: object): Promise<Pushed> {
+  #add(job: NewJob): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
-    if (this.#options.whenFull !== 'wait') return pusher.add(job, this.#outcomeOf)
-    return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
-  }
-
-  readonly #outcomeOf = (job: NewJob, { id, status, error }: PushOutcome): Pushed | MillpondError => {
-    if (error !== undefined) return error
-    if (status === 'full') {
-      this.#pond.events.emit('full', { queue: this.name })
-      return this.#queueFull()
-    }
-    const existing = status === 'existing'
-    this.#pond.pushed(job, id, existing)
-    return { id, existing }
-  }
-
-  /** @throws QueueFull */
-  #pushed(job: NewJob, outcome: PushOutcome): Pushed {
-    const pushed = this.#outcomeOf(job, outcome)
-    if (pushed instanceof MillpondError) throw pushed
-    return pushed
+    if (this.#options.whenFull === 'wait') return capacityWaiters.push(job).then((one) => this.#pushed(job, one))
+    return pusher.push(job).then(([outcome]) => this.#pushed(job, outcome))
   }
 
   /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
-  async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
-    if (this.#options.whenFull === 'wait') {
-      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
-      for (const each of added) {
-        if (each.status === 'rejected') throw each.reason
-        pushed.push(each.value)
+  async #addMany(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
+    const { capacityWaiters, pusher } = this.#pond
+    const calls =
+      this.#options.whenFull === 'wait'
+        ? jobs.map((job) => capacityWaiters.push(job, jobs).then((outcome) => [outcome]))
+        : pusher.pushMany(jobs)
+    let index = 0
+    for (const call of await Promise.allSettled(calls)) {
+      if (call.status === 'rejected') throw call.reason
+      for (const outcome of call.value) {
+        const job = jobs[index++]
+        if (job !== undefined) pushed.push(this.#pushed(job, outcome))
       }
-    } else {
-      const outcomes = await this.#pond.pusher.addList(batch)
-      let index = 0
-      for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
     }
+  }
+
+  /** @throws QueueFull, the outcome's error */
+  #pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
+    if (outcome?.error !== undefined) throw outcome.error
+    if (outcome === undefined || outcome.status === 'full') {
+      this.#pond.events.emit('full', { queue: this.name })
+      throw this.#queueFull()
+    }
+    const { id, status } = outcome
+    const existing = status === 'existing'
+    this.#pond.pushed(job, id, existing)
+    return { id, existing }
   }
 
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {

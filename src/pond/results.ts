@@ -170,7 +170,7 @@ function late(id: string, timeout: number, lastError: JobError | null): Millpond
 /** Why there will be no result; undefined if there may be one. */
 function failureOf(id: string, record: JobRecord | null): MillpondError | undefined {
   if (record === null) {
-    const message = `the store has no job ${id}: it never had, or its queue's \`keep\` is over`
+    const message = `the store has no job ${id}: it never had, it was removed, or its queue's \`keep\` is over`
     return new MillpondError('JobUnknown', message, { id })
   }
   const { queue, state, error } = record

@@ -1,6 +1,7 @@
 /** What requests take and answers hold, as JSON Schema. */
 
 import { SETTING_NAMES } from '../pond/queue-options.ts'
+import { TOTAL_NAMES } from '../pond/stats.ts'
 import { JOB_STATES } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
@@ -161,6 +162,52 @@ export const jobList = reply(
   },
 )
 
+/** Filters of a list of jobs, by the names of `queue.jobs`. */
+export const JOB_FILTERS = {
+  group: string({ maxLength: 255, pattern: '^[^\\u0000]*$', description: 'Of this group; empty: of none.' }),
+  key: name('With this key.'),
+  errorCode: string({ minLength: 1, maxLength: 128, description: 'Whose last error has this code.' }),
+  errorText: string({ minLength: 1, maxLength: 255, description: 'Whose last error has this text in its message.' }),
+  pushedFrom: integer(0, LAST_TIME, { description: 'Pushed at this time or later, in milliseconds since 1970.' }),
+  pushedBefore: integer(0, LAST_TIME, { description: 'Pushed before this time, in milliseconds since 1970.' }),
+  text: string({ minLength: 1, maxLength: 255, description: 'With this text in their data, if those are JSON.' }),
+}
+export const jobUpdate = request(
+  'JobUpdate',
+  {},
+  {
+    data: anything,
+    priority: integer(0, 9, { description: 'Higher first.' }),
+    delay: duration('Due after this long from now', 0, CENTURY),
+    runAt,
+  },
+  { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
+)
+export const updatedJob = reply('UpdatedJob', { id, outcome: oneOf(['updated']) })
+export const removedJob = reply('RemovedJob', { id, outcome: oneOf(['removed']) })
+export const removedQueue = reply('RemovedQueue', {
+  removed: described(count, 'How many jobs this request removed.'),
+  more: described(boolean, 'Jobs are left: send the request again.'),
+})
+export const workerList = reply('Workers', {
+  workers: array(
+    object({
+      ...{ id: text, queue: text, host: text, pid: anInteger, since: time },
+      slots: described(count, 'How many jobs it runs at once.'),
+      busy: described(count, 'How many of them are taken.'),
+      seen: described(time, 'When it was last heard of.'),
+    }),
+  ),
+})
+export const settingList = reply('Settings', {
+  settings: array(
+    object(
+      { name: oneOf(SETTING_NAMES), value: { description: 'In effect.' }, by: oneOf(['operator', 'code', 'default']) },
+      { code: { description: 'What code gives, where an operator has set it.' } },
+    ),
+  ),
+})
+
 export const cancelled = reply('Cancelled', { id, state: oneOf(['cancelled']) })
 export const requeuedJob = reply('RequeuedJob', { id, state: oneOf(['waiting']) })
 export const requeued = reply('Requeued', { requeued: described(anInteger, 'How many jobs went back to waiting.') })
@@ -269,6 +316,10 @@ const shownQueueLimits = object({ ...shownLimits, group: shownGroupLimits })
 export const queueReport = reply('Queue', {
   ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
   counts: object(Object.fromEntries(JOB_STATES.map((one) => [one, count]))),
+  totals: described(
+    object(Object.fromEntries(TOTAL_NAMES.map((one) => [one, count]))),
+    'How often each happened since the queue was made. `failed`: attempts; `lost`: claims whose lease ran out.',
+  ),
   oldestWaiting: { type: ['number', 'null'], description: 'Milliseconds since the oldest waiting job became due.' },
   wait: percentiles('From due to started, in milliseconds.'),
   run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),

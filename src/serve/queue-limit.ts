@@ -13,13 +13,13 @@ import { MillpondError } from '../values/errors.ts'
 const MAX_KNOWN_BEYOND_LIMIT = 10_000
 
 export class QueueLimit {
-  readonly #store: Pick<Store, 'operations'>
+  readonly #store: Store
   readonly #most: number
   readonly #known = new Set<string>()
   #count = 0
 
   /** @param most queues; existing ones can always be used */
-  constructor(store: Pick<Store, 'operations'>, most: number) {
+  constructor(store: Store, most: number) {
     this.#store = store
     this.#most = most
   }

@@ -13,7 +13,7 @@ const INTERVAL = DEFAULTS.sweep.every
 const MAX_JOBS_PER_SWEEP = DEFAULTS.sweep.limit
 
 export class Sweeper {
-  readonly #store: Pick<Store, 'operations'>
+  readonly #store: Store
   readonly #onSwept: (swept: Swept) => void
   readonly #onTrouble: (error: MillpondError) => void
   #timer: NodeJS.Timeout | undefined
@@ -24,11 +24,7 @@ export class Sweeper {
   #again = false
   #open = false
 
-  constructor(
-    store: Pick<Store, 'operations'>,
-    onSwept: (swept: Swept) => void,
-    onTrouble: (error: MillpondError) => void,
-  ) {
+  constructor(store: Store, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
     this.#store = store
     this.#onSwept = onSwept
     this.#onTrouble = onTrouble

@@ -92,6 +92,11 @@ const CALLS: Record<
   followJob: { state: 'done' },
   explainJob: { state: 'waiting' },
   cancelJob: { state: 'waiting' },
+  updateJob: { state: 'waiting', bodies: [{ data: [1], priority: 7, delay: 5 }, { runAt: 1 }, {}, { priority: 10 }] },
+  removeJob: { state: 'waiting' },
+  removeQueue: { state: 'waiting' },
+  getSettings: {},
+  listWorkers: { queries: ['', '?queue=q', '?queue=%20'] },
   requeueJob: { state: 'dead', bodies: [undefined, {}, { all: true }] },
   claimJobs: {
     state: 'waiting',
@@ -123,7 +128,15 @@ const CALLS: Record<
   },
   listJobs: {
     state: 'dead',
-    queries: ['?state=dead', '?state=done&limit=1', '?state=running', `?state=dead&after=${UNKNOWN}`, '?limit=x', ''],
+    queries: [
+      '?state=dead',
+      '?state=done&limit=1',
+      '?state=running',
+      `?state=dead&after=${UNKNOWN}`,
+      '?limit=x',
+      '',
+      '?state=dead&key=k&pushedFrom=1',
+    ],
   },
   requeueDead: { state: 'dead', bodies: [undefined, {}, null] },
   getHealth: {},
@@ -134,7 +147,10 @@ serveTest('every operation answers as it says', async ({ open }) => {
   const client = await open()
   const document = await documentOf(client)
   const statuses = new Set<string>()
-  for (const { path, method, operation } of operationsOf(document)) {
+  // Removals come last: the fences of later jobs begin above those of removed ones, and the calls above say 1.
+  const isRemoval = ({ operation }: { operation: Operation }) => Number(operation.operationId.startsWith('remove'))
+  const operations = operationsOf(document).sort((a, b) => isRemoval(a) - isRemoval(b))
+  for (const { path, method, operation } of operations) {
     const { operationId: name } = operation
     const calls = CALLS[name]
     assert.ok(calls !== undefined, `${name} has no calls here`)
@@ -268,9 +284,9 @@ serveTest(
 async function jobIn(client: Client, queue: string, state: string): Promise<string> {
   const id = await client.push(queue, 'data')
   if (state === 'waiting') return id
-  await client.claim(queue)
-  if (state === 'done') await client.post(`/v1/queues/${queue}/jobs/${id}/complete`, { fence: 1, result: 1 })
-  if (state === 'dead') await client.post(`/v1/queues/${queue}/jobs/${id}/fail`, { fence: 1, retry: false })
+  const fence = (await client.claim(queue)).find((job) => job.id === id)?.fence
+  if (state === 'done') await client.post(`/v1/queues/${queue}/jobs/${id}/complete`, { fence, result: 1 })
+  if (state === 'dead') await client.post(`/v1/queues/${queue}/jobs/${id}/fail`, { fence, retry: false })
   return id
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { CapacityWaiters } from '../../src/pond/capacity-waiters.ts'
+import { Pusher } from '../../src/pond/pusher.ts'
 import type { NewJob } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { newJob } from '../support/jobs.ts'
@@ -23,7 +24,7 @@ function pushing(room: number) {
     },
   })
   const waiters = new CapacityWaiters(
-    (jobs) => store.operations.push({ jobs }),
+    new Pusher(store, () => {}),
     () => {},
     () => state.full++,
   )

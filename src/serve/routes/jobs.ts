@@ -104,6 +104,35 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       problems: [404, 409, 503],
       handle: ({ request }) => following(request),
     }),
+    route('PATCH /v1/jobs/{id}', 'updateJob', 'Change a job that does not run yet', {
+      description: 'Its data, priority, or when it is due. What is not given stays; the job keeps its place.',
+      body: schemas.jobUpdate,
+      answers: { 200: { description: 'It is changed.', schema: schemas.updatedJob } },
+      problems: [404, 409, 501, 503],
+      handle: async ({ params, body }) => {
+        const job = (await findJob(pond, params.id)) ?? refuseUnknownJob()
+        const { runAt, ...change } = body
+        const at = runAt === undefined ? undefined : msOf(runAt)
+        const outcome = await pond.queue(job.queue).update(job.id, { ...change, ...defined({ runAt: at }) })
+        const { id } = job
+        if (outcome === undefined) refuseUnknownJob()
+        if (outcome === 'updated') return { id, outcome }
+        const members = { id, ...defined({ state: outcome }) }
+        throw new Refusal(409, `The job stays as it is: it is ${outcome}.`, { code: 'InvalidOption', members })
+      },
+    }),
+    route('DELETE /v1/queues/{queue}/jobs/{id}', 'removeJob', 'Remove a job of any state', {
+      description: 'As if it had never been pushed. A claim of it is stale.',
+      answers: { 200: { description: 'It is gone.', schema: schemas.removedJob } },
+      problems: [404, 501, 503],
+      handle: async ({ params }) => {
+        const queue = pond.queue(params.queue)
+        const job = await findJob(pond, params.id)
+        if (job === undefined || job.queue !== queue.name) return refuseUnknownJob()
+        const { id } = job
+        return (await queue.remove([id])) === 0 ? refuseUnknownJob() : { id, outcome: 'removed' }
+      },
+    }),
     route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
       description: 'With all its attempts.',
       requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },

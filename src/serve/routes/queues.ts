@@ -2,10 +2,11 @@
 
 import { types } from 'node:util'
 import { limitSettings, needsLimits } from '../../pond/limits.ts'
+import { jobsQuery } from '../../pond/listing.ts'
 import type { QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES, setsNothing } from '../../store.ts'
 import { needs } from '../../values/capabilities.ts'
-import type { JobInfo } from '../../values/job.ts'
+import { type JobInfo, jobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
@@ -21,10 +22,16 @@ const LIST_QUERY = {
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
   after: { ...schemas.cursor, description: '`next` of the page before, with the same `state`.' },
 }
+const JOBS_QUERY = { ...LIST_QUERY, ...schemas.JOB_FILTERS }
 const GROUPS_QUERY = {
   limit: LIST_QUERY.limit,
   after: { ...schemas.groupName, description: LIST_QUERY.after.description },
 }
+/** A request with a rare filter ends after so many looks, each of at most 1,000 jobs, and says where to go on. */
+const MAX_LOOKS = 10
+/** Jobs that a request for the removal of a queue removes, and at most in a step. */
+const MAX_REMOVED = 10_000
+const REMOVED_PER_CALL = 1000
 /** Jobs asked for in a call, and bytes after which a page ends: it is built in memory. */
 const MAX_JOBS_PER_CALL = 10
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
@@ -60,6 +67,19 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         return report(queue)
       },
     }),
+    route('DELETE /v1/queues/{queue}', 'removeQueue', 'Remove a queue and all that it has', {
+      description:
+        'Its jobs of every state, settings, groups and figures. A request removes a bounded number of jobs: send it again while `more` is true. A later push makes the queue again.',
+      answers: { 200: { description: 'The jobs are gone.', schema: schemas.removedQueue } },
+      problems: [404, 501, 503],
+      handle: ({ params }) => remove(params.queue),
+    }),
+    route('GET /v1/queues/{queue}/settings', 'getSettings', 'Every setting of a queue, and who has set it', {
+      description: 'A queue that does not exist has the defaults.',
+      answers: { 200: { description: 'The settings.', schema: schemas.settingList } },
+      problems: [503],
+      handle: async ({ params }) => ({ settings: await pond.queue(params.queue).settings() }),
+    }),
     route('GET /v1/queues/{queue}/groups', 'listGroups', 'Groups with waiting or running jobs or limits of their own', {
       description:
         'By name; the jobs without a group are the group of the empty name. None where groups take no turns.',
@@ -89,11 +109,11 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state', {
       description:
-        'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest first.',
+        'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest first. All filters that are given must hold; with one, a page may be short or empty although `next` is given.',
       requiredQuery: LIST_STATE,
-      query: LIST_QUERY,
+      query: JOBS_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },
-      problems: [404, 503],
+      problems: [404, 501, 503],
       handle: ({ params, query }) => page(params.queue, query),
     }),
     route('POST /v1/queues/{queue}/requeue', 'requeueDead', 'Send all dead jobs of a queue back to waiting', {
@@ -123,26 +143,40 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     return reportView(found)
   }
 
-  async function page(name: string, query: Members<typeof LIST_STATE, typeof LIST_QUERY>): Promise<object> {
-    const { state, limit = 20 } = query
-    const queue = pond.queue(name)
+  async function page(name: string, given: Members<typeof LIST_STATE, typeof JOBS_QUERY>): Promise<object> {
+    const { state, limit = 20, ...options } = given
+    const { after: from, ...query } = jobsQuery(store, checkQueueName(name), state, { limit, ...options })
     const jobs: object[] = []
     let bytes = 0
-    let { after } = query
-    for (;;) {
+    let after = from
+    for (let looks = 1; ; looks++) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
-      const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
-      for (const job of got) {
+      const got = await store.operations.list({ ...query, limit: asked, ...defined({ after }) })
+      for (const record of got.jobs) {
+        const job = jobInfo(record)
         jobs.push(listView(job))
-        after = job.cursor
         bytes += sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress)
         // Also in the midst of what was got: together the jobs may be more than one answer holds.
-        if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
+        if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: record.cursor }
       }
-      if (got.length < asked) {
+      if (got.next === null) {
         if (jobs.length === 0) await mustExist(name)
         return { jobs }
       }
+      after = got.next
+      if (looks >= MAX_LOOKS && jobs.length === 0) return { jobs, next: after }
+    }
+  }
+
+  async function remove(name: string): Promise<object> {
+    const queue = checkQueueName(name)
+    needs(store, 'remove', 'the removal of a queue')
+    await mustExist(queue)
+    let total = 0
+    for (;;) {
+      const { removed, more } = await store.operations.remove({ queue, limit: REMOVED_PER_CALL })
+      total += removed
+      if (!more || total >= MAX_REMOVED) return { removed: total, more }
     }
   }
 }

@@ -8,7 +8,9 @@ const HEALTH_TTL = 1000
 /** A queue that does not exist; stores answer for it without reading any job. */
 const UNUSED_QUEUE = 'healthz'
 
-export function serviceRoutes({ store }: RouteContext, document: () => object): Route[] {
+const WORKERS_QUERY = { queue: schemas.queueName }
+
+export function serviceRoutes({ store, pond }: RouteContext, document: () => object): Route[] {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<unknown> = Promise.resolve()
 
@@ -25,6 +27,15 @@ export function serviceRoutes({ store }: RouteContext, document: () => object): 
         await reading
         return { status: 'ok' }
       },
+    }),
+    route('GET /v1/workers', 'listWorkers', 'The workers that were heard of in the last minute', {
+      description:
+        'Of every process and language, longest known first. One that claims from several queues has an entry for each.',
+      query: WORKERS_QUERY,
+      answers: { 200: { description: 'The workers.', schema: schemas.workerList } },
+      problems: [501, 503],
+      // MessagePack has other dates.
+      handle: async ({ query }) => JSON.parse(jsonText({ workers: await pond.workers(query) })),
     }),
     route('GET /openapi.json', 'getOpenApi', 'This document', {
       answers: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
