@@ -47,21 +47,26 @@ export class Pusher {
   }
 
   /**
-   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made.
+   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made
+   * (of the same part of the store, where it has parts).
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
-    const made: Promise<PushOutcome[]>[] = []
-    let after: Promise<boolean> | undefined
-    for (const batch of batches(jobs)) {
-      const answer = this.#addBatch(batch, after)
-      after = answer.then(
-        (outcomes) => outcomes.length > 0 && outcomes.every(isStored),
-        () => false,
-      )
-      made.push(answer)
-    }
-    return made
+    const gates = new Map<string, Promise<boolean>>()
+    return [...batches(jobs)].map((batch) => {
+      const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
+      const answers = parts.map(([part, own]) => {
+        const answer = this.#add(part, own, gates.get(part))
+        const isWhole = (outcomes: PushOutcome[]) => outcomes.length > 0 && outcomes.every(isStored)
+        gates.set(
+          part,
+          answer.then(isWhole, () => false),
+        )
+        return answer
+      })
+      const [only, ...others] = answers
+      return only !== undefined && others.length === 0 ? only : merged(batch, parts, answers)
+    })
   }
 
   /** Resolves when everything pushed so far is settled. */
@@ -69,31 +74,9 @@ export class Pusher {
     return this.#batcher.flushed()
   }
 
-  #addBatch(batch: readonly NewJob[], after: Promise<boolean> | undefined): Promise<PushOutcome[]> {
-    if (this.#store.parts === undefined) return this.#add('', batch, after)
-    // Parts know no common order, and one that is slow must not hold up the others.
-    return after === undefined
-      ? this.#addToParts(batch)
-      : after.then((stored) => (stored ? this.#addToParts(batch) : []))
-  }
-
   #add(part: string, jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
     const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
     return this.#batcher.add(part, { jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
-  }
-
-  async #addToParts(batch: readonly NewJob[]): Promise<PushOutcome[]> {
-    const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
-    const answers = await Promise.allSettled(parts.map(([part, jobs]) => this.#add(part, jobs)))
-    const outcomes = new Map<NewJob, PushOutcome>()
-    for (const [index, [, jobs]] of parts.entries()) {
-      const answer = answers[index]
-      for (const [at, job] of jobs.entries()) {
-        const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
-        if (outcome !== undefined) outcomes.set(job, outcome)
-      }
-    }
-    return batch.flatMap((job) => outcomes.get(job) ?? [])
   }
 
   async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
@@ -119,6 +102,24 @@ export class Pusher {
 }
 
 const isStored = ({ status }: PushOutcome): boolean => status === 'pushed' || status === 'existing'
+
+/** The outcomes of all parts, in the order of the jobs. Where a part failed, its jobs have its error. */
+async function merged(
+  batch: readonly NewJob[],
+  parts: readonly [string, readonly NewJob[]][],
+  answers: readonly Promise<PushOutcome[]>[],
+): Promise<PushOutcome[]> {
+  const settled = await Promise.allSettled(answers)
+  const outcomes = new Map<NewJob, PushOutcome>()
+  for (const [index, [, jobs]] of parts.entries()) {
+    const answer = settled[index]
+    for (const [at, job] of jobs.entries()) {
+      const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
+      if (outcome !== undefined) outcomes.set(job, outcome)
+    }
+  }
+  return batch.flatMap((job) => outcomes.get(job) ?? [])
+}
 
 /** @throws what is no error of Millpond */
 function failed({ id }: NewJob, error: unknown): PushOutcome {
