@@ -39,7 +39,7 @@ const isTime = (value: unknown): boolean | string =>
 
 export const PAGE_RULES: Rules<PageOptions> = {
   limit: isInteger(1, 1000),
-  after: (value) => typeof value === 'string' || 'the end of the page before',
+  after: (value) => typeof value === 'string' || 'the cursor of a job',
 }
 const JOBS_RULES: Rules<JobsOptions> = {
   ...PAGE_RULES,
