@@ -39,10 +39,11 @@ const isTime = (value: unknown): boolean | string =>
 
 export const PAGE_RULES: Rules<PageOptions> = {
   limit: isInteger(1, 1000),
-  after: (value) => typeof value === 'string' || 'the cursor of a job',
+  after: (value) => typeof value === 'string' || 'the end of the page before',
 }
 const JOBS_RULES: Rules<JobsOptions> = {
   ...PAGE_RULES,
+  after: (value) => typeof value === 'string' || 'the cursor of a job',
   group: (value) => value === '' || checkKey(value, 'group') !== '',
   key: (value) => checkKey(value, 'key') !== '',
   errorCode: isText,
