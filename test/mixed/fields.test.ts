@@ -62,7 +62,7 @@ for (const { name, skip, place } of mixedStores) {
     const times = { pushed_at: job.pushedAt.getTime(), due_at: job.dueAt.getTime() }
     const empty = { started_at: null, finished_at: null, worker: null, progress: null, result: null, error: null }
     assert.deepEqual(found, {
-      ...{ id, queue: 'q', state: 'scheduled', attempt: 0, data: readInPython },
+      ...{ id, queue: 'q', state: 'scheduled', attempt: 0, fence: job.fence, data: readInPython },
       ...options,
       ...times,
       ...empty,
