@@ -10,7 +10,7 @@
 --
 -- An encoded value (data, result, progress) is one digit for its encoding, 0 json, 1 msgpack, 2 bytes, and its body.
 --
--- What a queue's partition keeps; all keys of a script have one hash tag (docs/redis.md):
+-- What a queue's partition keeps; all keys of a script have one hash tag (README.md):
 --   jobs       HASH id → record, which only `update` changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key,
 --              trace, cost, placedAt], then the encoded data. Absent values are false; those at the end of the list are left out. So the
 --              group is read without the data. placedAt: when a restored job got its place; absent: pushedAt.
