@@ -24,11 +24,11 @@ create temp table if not exists millpond_seen (
 
 -- @statement look
 -- One statement, so that what it compares and what it keeps is the same.
--- work: jobs are due soon, so that a claim tells when; or jobs wait, and more became ready, limits or a pause changed, or a job under limits has given its place
--- to another.
--- room: the queue has or had a capacity, there is room now, and something happened. (Pushes between two looks may have found it full.)
--- Each sign says that something happened, also where counts are the same as before. A queue that is new, though one of its name was seen, has fewer
--- finished jobs.
+-- work: jobs are due soon, so that a claim tells when; or jobs wait, and more became ready, limits or a pause changed,
+-- or a job under limits has given its place to another.
+-- room: the queue has or had a capacity, there is room now, and something happened. (Pushes between two looks may have
+-- found it full.) Each sign says that something happened, also where counts are the same as before. A queue that is
+-- new, though one of its name was seen, has fewer finished jobs.
 replace into millpond_seen
 select
   name, capacity, paused, held, running, ready, soon, finished, stopped, limits,

@@ -1,8 +1,9 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; settings: those that are given, as JSON with the names and shapes of contract/operations.md.
 -- Out: nothing.
--- Of a setting, an operator's value is in effect, else the code's, else the default (contract/operations.md). Who has given what is kept as it was given:
--- run `given` first, and `give` after `configure`, which gets what comes into effect.
+-- Of a setting, an operator's value is in effect, else the code's, else the default (contract/operations.md). Who has
+-- given what is kept as it was given: run `given` first, and `give` after `configure`, which gets what comes into
+-- effect.
 -- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 -- (`->>` gives NULL for what is null as for what is not there; json_type tells them apart.)
 

@@ -1,12 +1,14 @@
 -- list: one queue's jobs in one state, a page at a time.
--- In:  queue, limit; final ones also state; key and seq of the cursor. key: its priority, due_at, lease_until or finished_at, by which the state is
---      ordered. Of a first page, key and seq are before all jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
+-- In:  queue, limit; final ones also state; key and seq of the cursor. key: its priority, due_at, lease_until or
+--      finished_at, by which the state is ordered. Of a first page, key and seq are before all jobs: 10 or
+--      -9007199254740991, of final ones 9007199254740991, and -1.
 -- Out: key and seq of the rows: waiting ones by priority and place, scheduled ones soonest first, running ones by lease, final ones newest
 --      first. `matching`, which of them a filter lets through; `job`, every column of a row. The cursor of a row is STATE.KEY.SEQ.
 -- Invariant: each page costs the same, however deep: every order is that of an index. No page needs the job before it to be still there.
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: `lines`.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan.
+-- Of a grouped queue: `lines`.
 select * from (
   select priority as key, seq from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority = :key and seq > :seq

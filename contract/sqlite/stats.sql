@@ -1,14 +1,15 @@
 -- stats: what people look at.
 -- In:  queue (null: every queue); now; minutes: how far back the histograms go.
--- Out: (Counts and totals that are not there are 0.) Per queue `stats`, and per queue, priority and metric `slice`: JSON with the names and shapes of contract/operations.md.
+-- Out: (Counts and totals that are not there are 0.) Per queue `stats`, and per queue, priority and metric `slice`:
+--      JSON with the names and shapes of contract/operations.md.
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
 -- oldest: the earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so
 -- this is exact for short queues and close for long ones; an index of its own would tax every claim.
 -- Of a grouped queue, among the first 8 of each line of its first 1,000 groups with jobs.
--- blocked: of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause. Up to 10,000 groups are looked at;
--- what the last claim has noted of a group holds until it is touched.
+-- blocked: of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause. Up to
+-- 10,000 groups are looked at; what the last claim has noted of a group holds until it is touched.
 -- Materialized, as SQLite would count them twice.
 with queue as materialized (
   select

@@ -1,13 +1,14 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those queues are written to;
---      when its next scheduled job is due;
+-- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those
+--      queues are written to; when its next scheduled job is due;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
--- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
--- that were kept long enough.
+-- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into
+-- lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs that were
+-- kept long enough.
 -- Materialized, as SQLite would look up each time twice.
 with counts as materialized (
   select queue,

@@ -1,10 +1,13 @@
 /**
- * Bytes within values are plain `Uint8Array`s, whoever answers: a loader may give `Buffer`s, and MessagePack is read into them, but callers must not
- * see where a value comes from.
+ * Bytes within values are plain `Uint8Array`s, whoever answers: a loader may give `Buffer`s, and MessagePack is read
+ * into them, but callers must not see where a value comes from.
  */
 
 import { types } from 'node:util'
-/** The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them. @param value of at most 200 levels: see `sizeOfValue` */
+/**
+ * The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them.
+ * @param value of at most 200 levels: see `sizeOfValue`
+ */
 export function withPlainBytes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (types.isUint8Array(value)) {

@@ -33,7 +33,10 @@ export interface Explanation {
   text: string
 }
 
-/** Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted every half a minute. */
+/**
+ * Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted
+ * every half a minute.
+ */
 const SILENCE = DEFAULTS.store.workerSilence
 /** Stores may stop counting here. */
 const MAX_COUNTED = DEFAULTS.store.ahead

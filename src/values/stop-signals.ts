@@ -3,7 +3,10 @@
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Milliseconds. Two signals within them are one stop: npm passes on what the terminal has sent already, and supervisors repeat themselves. */
+/**
+ * Milliseconds. Two signals within them are one stop: npm passes on what the terminal has sent already, and supervisors
+ * repeat themselves.
+ */
 const SAME_STOP = 1000
 
 /**

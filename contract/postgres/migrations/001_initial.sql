@@ -17,9 +17,10 @@ create table millpond.meta (
   removed    bigint  not null default 0                -- where fences of jobs begin whose ids may have been removed: see remove.sql
 );
 
--- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones
--- are undone then, and their fences must not be given out once more. A row counts only in the file and the life of the server in which it was written:
--- a dump, restored in this database or elsewhere, brings it along. `unharmed` shows none then, and the next claim raises `fences`.
+-- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims
+-- wait for no fsync: the last ones are undone then, and their fences must not be given out once more. A row counts only
+-- in the file and the life of the server in which it was written: a dump, restored in this database or elsewhere,
+-- brings it along. `unharmed` shows none then, and the next claim raises `fences`.
 create unlogged table millpond.fence_floor (
   fences bigint      not null,
   file   oid         not null default pg_relation_filenode('millpond.fence_floor'),
@@ -64,7 +65,8 @@ create type millpond.released as (
   rate millpond.rate, group_rate millpond.rate         -- as they were then
 );
 
--- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one after it; `nth` in its group.
+-- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one
+-- after it; `nth` in its group.
 create type millpond.candidate as (
   ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision
 );
@@ -89,8 +91,9 @@ create table millpond.group_limits (
   primary key (queue, name)
 );
 
--- Where a queue with limits stands. A claim locks the row before it looks, and holds it to its end: so claims of such a queue follow each other.
--- Only who holds it writes here and in `groups`. Everybody else writes to `arrivals`. See turns.sql.
+-- Where a queue with limits stands. A claim locks the row before it looks, and holds it to its end: so claims of such a
+-- queue follow each other. Only who holds it writes here and in `groups`. Everybody else writes to `arrivals`. See
+-- turns.sql.
 create table millpond.turns (
   queue      integer primary key,
   version    integer not null default 0,               -- of the limits by which its groups were placed
@@ -119,8 +122,8 @@ create table millpond.groups (
 create index groups_held    on millpond.groups (queue, held_until)               where held_until is not null;
 create index groups_idle    on millpond.groups (forget_at)                       where forget_at is not null;
 
--- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row is written in place, and found
--- without stepping over its former versions.
+-- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row
+-- is written in place, and found without stepping over its former versions.
 create table millpond.tickets (
   queue    integer  not null,
   priority smallint not null,
@@ -131,8 +134,8 @@ create table millpond.tickets (
 create unique index tickets_order on millpond.tickets (queue, priority desc, turn, place);
 alter table millpond.tickets replica identity using index tickets_order;
 
--- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed, written in the same transaction.
--- The next claim folds it into `groups`.
+-- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed,
+-- written in the same transaction. The next claim folds it into `groups`.
 create table millpond.arrivals (
   queue    integer not null,
   id       bigint  generated always as identity,
@@ -143,9 +146,10 @@ create table millpond.arrivals (
 );
 create index arrivals_released on millpond.arrivals (queue) where released is not null;
 
--- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere; -1 all of a grouped queue.
--- A claim begins each line at its marks: places for the priorities 9, 8 to 0, before which no job of the line waits. Without them it would step
--- over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it. See lines.sql.
+-- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie
+-- anywhere; -1 all of a grouped queue. A claim begins each line at its marks: places for the priorities 9, 8 to 0,
+-- before which no job of the line waits. Without them it would step over every claimed job's index entry for as long as
+-- some old transaction keeps vacuum from removing it. See lines.sql.
 create table millpond.lines (
   queue  integer  not null,
   line   integer  not null,
@@ -180,8 +184,9 @@ create table millpond.waiting (
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
   lease_until       bigint,                            -- of running jobs; so that their rows have the same form
-  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and the job that makes it
-  -- so many, a record three bodies; quoted as JSON, which may take six bytes for one, either stays under the 512 MiB of JavaScript's longest text.
+  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and
+  -- the job that makes it so many, a record three bodies; quoted as JSON, which may take six bytes for one, either
+  -- stays under the 512 MiB of JavaScript's longest text.
   constraint payload_too_large check (
     greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 16777216),
   constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
@@ -253,10 +258,11 @@ create table millpond.repeats (
   at bigint not null
 );
 
--- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new` and `gone` are
--- before the push and after the end. What leads to or from `done` names the slot, so that emptying it takes its jobs off the count.
--- `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add them up in `totals`. A state's count is what came minus
--- what went. What happened since the queue came to be is counted by the cause.
+-- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new`
+-- and `gone` are before the push and after the end. What leads to or from `done` names the slot, so that emptying it
+-- takes its jobs off the count. `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add
+-- them up in `totals`. A state's count is what came minus what went. What happened since the queue came to be is
+-- counted by the cause.
 create sequence millpond.move;
 create table millpond.moves (
   id      bigint   not null default nextval('millpond.move'),
@@ -279,9 +285,10 @@ create table millpond.totals (
   primary key (queue, slot, was, becomes, cause)
 ) with (fillfactor = 50);
 
--- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will one that is on its way.
--- Without them a sweep would step over every dead index entry for as long as some old transaction keeps vacuum from removing it. Sequences,
--- since a row would leave a dead version behind each time. See `hold_time` in shared.sql.
+-- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will
+-- one that is on its way. Without them a sweep would step over every dead index entry for as long as some old
+-- transaction keeps vacuum from removing it. Sequences, since a row would leave a dead version behind each time. See
+-- `hold_time` in shared.sql.
 create sequence millpond.swept_due    minvalue 0;
 create sequence millpond.swept_place  minvalue 0;        -- of the first job that is due then: thousands may be due at one time
 create sequence millpond.swept_leases minvalue 0;
@@ -291,8 +298,8 @@ create sequence millpond.swept_moves  minvalue 0;
 -- When a sweep begins at the beginning again: the marks hold only as long as the clock does not go back.
 create sequence millpond.swept_whole  minvalue 0;
 
--- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
--- that goes on.
+-- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full;
+-- `finished`: looked at a job that goes on.
 create table millpond.sleepers (
   queue    text collate "C" not null,
   listener text collate "C" not null,

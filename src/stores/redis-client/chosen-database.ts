@@ -1,6 +1,6 @@
 /**
- * The database of a connection. A server may refuse `SELECT` (it has fewer databases, or the user may not call it). The client then goes on in
- * database 0, without a word. So each new connection has to show that it is in the right one.
+ * The database of a connection. A server may refuse `SELECT` (it has fewer databases, or the user may not call it). The
+ * client then goes on in database 0, without a word. So each new connection has to show that it is in the right one.
  *
  *   connected ──SELECT──► chosen
  *                 └─refused─► calls are rejected, and it is asked again each second

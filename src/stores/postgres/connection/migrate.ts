@@ -30,7 +30,10 @@ function contract() {
 const OCCUPIED = /^42(P07|P13|P16|710|723|809)$/
 const NOT_INSTALLED = ['3F000', '42883', '42501']
 
-/** @returns `install`, which tells this installation from others of the same name @throws StoreVersion, StoreUnavailable, and the client's own */
+/**
+ * @returns `install`, which tells this installation from others of the same name
+ * @throws StoreVersion, StoreUnavailable, and the client's own
+ */
 export async function migrate(database: Database, schema: string): Promise<string> {
   const { migrations, operations, digest } = contract()
   const newest = migrations.length

@@ -194,8 +194,8 @@ async function claimFrom(
 }
 
 /**
- * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. Or the
- * server was emptied. A queue that was removed stays away until somebody pushes.
+ * A queue of which a partition is not listed may have come back with another number of them, where this process has its
+ * jobs to look for. Or the server was emptied. A queue that was removed stays away until somebody pushes.
  */
 async function lookAgain(context: Context, queue: string): Promise<void> {
   try {

@@ -16,7 +16,10 @@ const isSame = (one: BigIntStats, other: BigIntStats | undefined): boolean =>
 
 const look = (path: string): BigIntStats | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })
 
-/** @throws StoreUnavailable for a file with several names: SQLite would keep a log for each, and the logs would overwrite each other's pages. */
+/**
+ * @throws StoreUnavailable for a file with several names: SQLite would keep a log for each, and the logs would
+ *   overwrite each other's pages.
+ */
 export function assertOneName(path: string, { nlink }: BigIntStats): void {
   // Some file systems count none.
   if (nlink <= 1n) return

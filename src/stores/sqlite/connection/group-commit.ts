@@ -126,8 +126,8 @@ export class GroupCommit {
   }
 
   /**
-   * What began without the lock has met somebody who has it. Heartbeats do not wait, and are made another time: the application may hold the lock,
-   * and wait for an answer behind them.
+   * What began without the lock has met somebody who has it. Heartbeats do not wait, and are made another time: the
+   * application may hold the lock, and wait for an answer behind them.
    */
   #commitLater(group: readonly OperationRequest[], answers: Answer[]): void {
     const waiting = group.filter(({ op }) => op !== 'heartbeat')

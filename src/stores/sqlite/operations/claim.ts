@@ -39,7 +39,10 @@ function bound({ statements, queues, now }: Context, name: string): void {
   statements.run('claim/bound', parameters)
 }
 
-/** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
+/**
+ * @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time
+ *   that is past: it refused none
+ */
 function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
   const { statements, fences, now } = context
   const { worker, limit: asked, minPriority: min_priority = 0, perGroup: per_group = 1 } = request
