@@ -40,7 +40,8 @@ select
 from (
   select
     now.*,
-    seen.capacity as was_capacity, ifnull(seen.paused, 0) as was_paused, ifnull(seen.held, 0) as was_held, ifnull(seen.running, 0) as was_running,
+    seen.capacity as was_capacity, ifnull(seen.paused, 0) as was_paused,
+    ifnull(seen.held, 0) as was_held, ifnull(seen.running, 0) as was_running,
     now.ready <> ifnull(seen.ready, 0) or now.finished < ifnull(seen.finished, 0) as became_ready,
     now.soon <> ifnull(seen.soon, 0) as became_due,
     now.limits <> ifnull(seen.limits, 0) as limits_changed,

@@ -52,7 +52,8 @@ limit :limit
 select min(start) as start, start_at
 from (
   select start, case when most is null or running + start <= most then max(paused_until, ifnull((
-      iif(start = 1, "full", max("full", cast(:now as integer) * 1000) + before * rate_step) - (max(rate_burst, cost) - cost) * rate_step + 999
+      iif(start = 1, "full", max("full", cast(:now as integer) * 1000) + before * rate_step)
+      - (max(rate_burst, cost) - cost) * rate_step + 999
     ) / 1000, 0)) end as start_at
   from (
     select start, cost, sum(cost) over (order by start) - cost as before from millpond_picks

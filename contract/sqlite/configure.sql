@@ -18,7 +18,9 @@ select
   ifnull(:settings ->> 'paused', 0), ifnull(:settings ->> 'attempts', 10), :settings ->> 'timeout', ifnull(:settings ->> 'lease', 30000),
   ifnull(:settings ->> '$.backoff.base', 1000), ifnull(:settings ->> '$.backoff.factor', 2),
   ifnull(:settings ->> '$.backoff.max', 3600000), ifnull(:settings ->> '$.backoff.jitter', 0.5),
-  :settings ->> 'running', coalesce(:settings ->> 'groupRunning', :settings ->> 'groupRate', :settings ->> 'grouped') is not null, :settings ->> 'groupRunning',
+  :settings ->> 'running',
+  coalesce(:settings ->> 'groupRunning', :settings ->> 'groupRate', :settings ->> 'grouped') is not null,
+  :settings ->> 'groupRunning',
   :settings ->> 'rate', rate_step, ifnull(:settings ->> '$.rate.burst', max(1, rate_count * 100 / rate_per)),
   :settings ->> 'groupRate', group_step, ifnull(:settings ->> '$.groupRate.burst', max(1, group_count * 100 / group_per))
 from (

@@ -69,12 +69,15 @@ where seq in (
 -- @statement adopt_groups
 -- The same of jobs that ran before their queue was grouped.
 insert into millpond_groups (queue, name)
-select :queue, ifnull("group", '') from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null
+select :queue, ifnull("group", '') from millpond_jobs indexed by millpond_running
+where queue = :queue and state = 'running' and line is null
 on conflict do nothing
 
 -- @statement adopt
 update millpond_jobs set line = (select id from millpond_groups where queue = :queue and name = ifnull("group", ''))
-where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
+where seq in (
+  select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null
+)
 
 -- @statement place
 -- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority
@@ -100,7 +103,8 @@ from (
   select *, case when is_free then max(pause_at, ifnull((full_at - credit + 999) / 1000, 0)) end as start_at
   from (
     select head.*,
-      min(head."full", ifnull(cast(:now as integer) * 1000 + full_span, head."full")) as full_at, min(head.paused_until, :now + pause_length) as pause_at
+      min(head."full", ifnull(cast(:now as integer) * 1000 + full_span, head."full")) as full_at,
+      min(head.paused_until, :now + pause_length) as pause_at
     from (
       select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
       union
@@ -159,7 +163,8 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
     order by rank, seq
     limit 1
   )
-  where (pick.more > 0 or pick.priority is not (select ticket from cut) or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
+  where (pick.more > 0 or pick.priority is not (select ticket from cut)
+      or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
     and (pick.most is null or pick.running + 1 < pick.most)
     and next.priority >= :min_priority
     and (pick.step is null
@@ -168,7 +173,8 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
   limit :limit
 )
 select
-  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most,
+  max("full", :now * 1000) + cost * step, step, burst
 from pick
 
 -- @statement turns

@@ -11,8 +11,8 @@
 insert into millpond_jobs
   (id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, key, "group", cost, line, trace, encoding, data)
 values (
-  :id, :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0), :attempts, :now, :due_at, :timeout, :key,
-  :group, :cost, :line, :trace, :encoding, coalesce(:data, x'')
+  :id, :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
+  :attempts, :now, :due_at, :timeout, :key, :group, :cost, :line, :trace, :encoding, coalesce(:data, x'')
 )
 on conflict do nothing
 
@@ -25,7 +25,8 @@ insert into millpond_jobs
   (id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
 select
   cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text),
-  :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0), :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
+  :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
+  :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
 from json_each(:bodies)
 
 -- @statement touch

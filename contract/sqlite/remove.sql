@@ -35,7 +35,8 @@ delete from millpond_jobs where id = :id
 
 -- @statement fence
 -- After `remove`, with the highest fence of the jobs: later pushes begin one above it, so not even `extend` takes an old claim for theirs.
-insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer)) on conflict do update set value = max(value, excluded.value)
+insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer))
+on conflict do update set value = max(value, excluded.value)
 
 -- @statement queue
 -- Counts that this transaction has summed up are written before.

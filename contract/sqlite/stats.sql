@@ -15,7 +15,8 @@ with queue as materialized (
   select
     q.*,
     case when most is null or running < most then max(
-      min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
+      min(paused_until, :now + pause_length),
+      ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
     ) end as start_at,
     case when exists (
       select 1 from millpond_counts where queue = q.name and kind = 'state' and name = 'waiting' and count > 0
@@ -40,13 +41,15 @@ with queue as materialized (
     case when grouped = 1 then (
       select json_object('atLimit', sum(at_limit), 'held', sum(held))
       from (
-        select touched = 0 and place > 0 and ticket < 0 and held_until is null as at_limit, touched = 0 and ifnull(held_until > :now, 0) as held
+        select touched = 0 and place > 0 and ticket < 0 and held_until is null as at_limit,
+          touched = 0 and ifnull(held_until > :now, 0) as held
         from (select * from millpond_groups where queue = q.name limit 10000)
         union all
         select start_at is null, ifnull(start_at > :now, 0)
         from (
           select head.place, case when is_free then max(
-              min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
+              min(paused_until, :now + pause_length),
+              ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
             ) end as start_at
           from (select id from millpond_groups indexed by millpond_touched where queue = q.name and touched = 1 limit 10000) as g
           cross join millpond_heads as head on head.id = g.id

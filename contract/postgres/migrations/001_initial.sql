@@ -9,7 +9,8 @@
 -- touched because a column changed.
 
 create table millpond.meta (
-  version    integer not null default 1,               -- number of the last migration; the default, too, as a dump may hold the schema alone
+  -- Number of the last migration; the default, too, as a dump may hold the schema alone.
+  version    integer not null default 1,
   operations text    not null default '',              -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
   home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
@@ -40,20 +41,25 @@ create table millpond.queues (
   operator       jsonb,
   heard_at       bigint,                               -- when a worker of it was last heard of
   capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
-  keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
-  keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are
+  -- How long done jobs are kept, and how long dead and cancelled ones.
+  keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),
+  keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),
   paused         boolean not null default false,
-  attempts       integer not null default 10 check (attempts between 1 and 1000000),                    -- of jobs pushed without a number of their own
-  timeout        bigint  check (timeout between 1 and 8640000000000000),                                      -- of jobs pushed without a limit of their own; null: no limit
-  lease          bigint  not null default 30000 check (lease between 1 and 8640000000000000),                 -- of claims and extensions that name none
-  backoff_base   bigint  not null default 1000 check (backoff_base between 0 and 8640000000000000),        -- of failures that name no delay: see fail.sql
+  -- Of jobs pushed without a number of attempts or a timeout of their own; of claims and extensions that name no lease.
+  attempts       integer not null default 10 check (attempts between 1 and 1000000),
+  timeout        bigint  check (timeout between 1 and 8640000000000000), -- null: no limit
+  lease          bigint  not null default 30000 check (lease between 1 and 8640000000000000),
+  -- Of failures that name no delay: see fail.sql.
+  backoff_base   bigint  not null default 1000 check (backoff_base between 0 and 8640000000000000),
   backoff_factor double precision not null default 2 check (backoff_factor between 1 and 100),
   backoff_max    bigint  not null default 3600000 check (backoff_max between 0 and 8640000000000000),
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
   line           integer not null default 1,           -- the line that takes the jobs that come back
-  paused_until   bigint  not null default 0,           -- by a release with a pause, and the length of that pause: see pause_end in limits.sql
-  pause_length     bigint  not null default 0,
-  limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped
+  -- By a release with a pause, and the length of that pause: see pause_end in limits.sql.
+  paused_until   bigint  not null default 0,
+  pause_length   bigint  not null default 0,
+  -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped.
+  limits         text    check (limits in ('queue', 'groups'))
 );
 
 -- Starts in a time: at most `count` in `per` ms. `burst` null: those of 100 ms. Limits of it are in limits.sql.
@@ -110,13 +116,14 @@ create table millpond.groups (
   full_at      bigint  not null default 0,
   full_cost    integer not null default 1,
   paused_until bigint  not null default 0,
-  pause_length   bigint  not null default 0,
+  pause_length bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  ticket       smallint,                               -- the priority of its first job, if that may start; turn: its virtual time there; place: of that job
+  -- Of its first job, if that may start: `ticket`, its priority; `turn`, the group's virtual time there; its place.
+  ticket       smallint,
   turn         double precision,
   place        bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
-  forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
+  forget_at    bigint,                                 -- when a sweep may forget it, as a claim has found it idle; null: never
   primary key (queue, name)
 ) with (fillfactor = 50);
 create index groups_held    on millpond.groups (queue, held_until)               where held_until is not null;
@@ -140,7 +147,8 @@ create table millpond.arrivals (
   queue    integer not null,
   id       bigint  generated always as identity,
   groups   text[]  collate "C" not null,
-  freed    boolean not null default false,             -- nothing but running jobs ended: that changes nothing for a group that has a ticket or is held
+  -- Nothing but running jobs ended: that changes nothing for a group that has a ticket or is held.
+  freed    boolean not null default false,
   released millpond.released[],                        -- claims that were given back
   primary key (queue, id)
 );
@@ -335,16 +343,21 @@ create table millpond.workers (
 -- Hot tables are vacuumed by how much has died in them, not by how large they are: at 10 million waiting jobs a fifth of the
 -- table would be too late. What is dead here is dead for good, so the vacuum need not be throttled.
 alter table millpond.waiting set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
-  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
+  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,
+  autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
 alter table millpond.running set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
-  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
+  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,
+  autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
 alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.workers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0);
+alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0);
+alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
 alter table millpond.turns set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 -- A publication of all tables refuses changes to a table whose rows it cannot tell apart. Costs nothing without `wal_level = logical`.

@@ -16,7 +16,7 @@ create table millpond_queues (
   backoff_factor  real    not null default 2,
   backoff_max     integer not null default 3600000,
   backoff_jitter  real    not null default 0.5,
-  code            text,                                 -- JSON of what code has given of the settings, and what an operator has: see configure.sql
+  code            text,                                 -- JSON of the settings that code and an operator have given: see configure.sql
   operator        text,
   heard_at        integer,                              -- when a worker of it was last heard of
   -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null).
@@ -57,7 +57,8 @@ create view millpond_limits as
 select *,
   ifnull((select count from millpond_counts where queue = millpond_queues.name and kind = 'state' and name = 'running'), 0) as running,
   case when coalesce(most, rate) is not null or grouped = 1 then json_object(
-    'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')), 'groupRunning', group_most, 'groupRate', json(group_rate)
+    'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
+    'groupRunning', group_most, 'groupRate', json(group_rate)
   ) end as limits,
   max(rate_burst, full_cost) * rate_step as full_span,
   max(paused_until, ifnull(("full" - (rate_burst - 1) * rate_step + 999) / 1000, 0)) as held_until
@@ -83,7 +84,7 @@ create table millpond_jobs (
   key               text,
   "group"           text,
   cost              integer not null default 1,
-  line              integer,                            -- in a grouped queue, while it waits or runs, the id of its group; null: it is not in a line yet
+  line              integer,                            -- id of its group, where it waits or runs in a grouped queue; null: no line yet
   trace             text,
   encoding          text    not null,                   -- json (text), msgpack or bytes (blobs)
   data              any     not null,
@@ -242,7 +243,8 @@ create table millpond_workers (
 -- first job may start, in microseconds.
 create view millpond_heads as
 select *,
-  place is not null and (most is null or running < most) as is_free, max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
+  place is not null and (most is null or running < most) as is_free,
+  max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
 from (
   select
     g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,

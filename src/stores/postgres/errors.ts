@@ -60,7 +60,8 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
   [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
 ]
 const TLS_ADVICE =
-  'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
+  'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for ' +
+  'the host of the URL; sslmode=disable goes without'
 
 /** SQLSTATE, or the client's own code; empty: it has none. */
 export function stateOf(error: unknown): string {

@@ -64,7 +64,9 @@ export class ChosenDatabase {
     } catch (error) {
       // The next connection asks anew.
       if (isPassing(error)) return
-      const message = `Redis at ${this.#where} refuses database ${this.#db}: ${safeText(error)}; use one that it has, and a user who may call SELECT`
+      const message =
+        `Redis at ${this.#where} refuses database ${this.#db}: ${safeText(error)}; use one that it has, and a user ` +
+        'who may call SELECT'
       refusal = new MillpondError('StoreUnavailable', message, { cause: error })
     }
     if (connection !== this.#connection) return

@@ -68,7 +68,9 @@ export async function migrate(database: Database, schema: string): Promise<strin
   } catch (error) {
     await session.end('rollback').catch(() => {})
     if (OCCUPIED.test(stateOf(error))) {
-      const message = `the schema ${schema} has an object of another application that Millpond would make: give Millpond a schema of its own`
+      const message =
+        `the schema ${schema} has an object of another application that Millpond would make: give Millpond a schema ` +
+        'of its own'
       throw new MillpondError('InvalidOption', message, { cause: error })
     }
     if (stateOf(error) !== '42501') throw error

@@ -15,7 +15,8 @@ function checkTransforms(client: unknown): void {
   const { options } = client as { options?: { transform?: { row?: { from?: unknown } } } }
   if (options?.transform?.row?.from == null) return
   invalid(
-    'a postgres.js client with transform.row changes every answer: give Millpond one without it; transform.column and transform.value may stay',
+    'a postgres.js client with transform.row changes every answer: give Millpond one without it; transform.column ' +
+      'and transform.value may stay',
   )
 }
 
