@@ -87,7 +87,7 @@ export class Batcher<In, Out> {
   /**
    * Settles with the item's own outcome, or with the error of the call that carried it.
    * @param signal rejects with its reason when it is aborted; an item whose call was not made yet is then not sent
-   * @param size as how many items it counts
+   * @param size the number of items that this one counts as
    */
   add(item: In, bytes: number, signal?: AbortSignal, size = 1): Promise<Out> {
     return new Promise((resolve, reject) => {

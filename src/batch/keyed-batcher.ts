@@ -15,7 +15,7 @@ export class KeyedBatcher<In, Out> {
     this.#limits = limits
   }
 
-  /** @param size as how many items it counts */
+  /** @param size the number of items that this one counts as */
   add(key: string, item: In, bytes: number, size = 1): Promise<Out> {
     let batcher = this.#batchers.get(key)
     if (batcher === undefined) {

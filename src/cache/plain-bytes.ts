@@ -1,6 +1,6 @@
 /**
- * Bytes within values are plain `Uint8Array`s, whoever answers: a loader may give `Buffer`s, and MessagePack is read
- * into them, but callers must not see where a value comes from.
+ * Makes the bytes in values plain `Uint8Array`s. Loaders and MessagePack give `Buffer`s, from which callers could tell
+ * where a value comes from.
  */
 
 import { types } from 'node:util'

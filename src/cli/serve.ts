@@ -15,8 +15,9 @@ export interface Running {
 }
 
 /**
+ * Starts the server.
  * @param write takes lines of the log
- * @param stopping aborted while the store is opened: undefined is returned, and the process is to end
+ * @param stopping if it is aborted while the store opens, the call resolves to undefined
  * @throws MillpondError, and errors of the system, such as EADDRINUSE
  */
 export async function startServing(

@@ -43,6 +43,7 @@ export const PAGE_RULES: Rules<PageOptions> = {
 }
 const JOBS_RULES: Rules<JobsOptions> = {
   ...PAGE_RULES,
+  after: (value) => typeof value === 'string' || 'the cursor of a job',
   group: (value) => value === '' || checkKey(value, 'group') !== '',
   key: (value) => checkKey(value, 'key') !== '',
   errorCode: isText,

@@ -40,7 +40,7 @@ import { jobUpdate, type UpdateOptions } from './update.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
 /** Most jobs that a call of the store removes. */
-const MAX_IDS = 1000
+const MAX_REMOVED = 1000
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return,
@@ -56,7 +56,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /** Where this process computes the delays of its failures itself. */
   readonly #backoff: ((attempt: number, error: unknown) => number) | undefined
   /** What the store does not know of the queue yet. */
-  #settings: QueueSettings | undefined
+  #unsentSettings: QueueSettings | undefined
   /** Settles when the store has been told. */
   #configuring: Promise<void> | undefined
 
@@ -70,8 +70,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
     const settings = settingsOf(this.name, this.#options)
-    this.#settings = setsNothing(settings) ? undefined : settings
-    this.#ready()
+    this.#unsentSettings = setsNothing(settings) ? undefined : settings
+    this.#sendSettings()
     if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
   }
 
@@ -127,10 +127,10 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const pushed: Pushed[] = []
     try {
       if (tx === undefined) {
-        const ready = this.#ready()
+        const ready = this.#sendSettings()
         if (ready !== undefined) await ready
         await this.#addMany(jobs, pushed)
-      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInside(tx, batch)))
+      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInTransaction(tx, batch)))
     } catch (error) {
       if (!(error instanceof MillpondError)) throw error
       throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
@@ -158,7 +158,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
       schema: this.#options.schema,
       backoff: this.#backoff,
     }
-    const ready = () => this.#ready()
+    const ready = () => this.#sendSettings()
     // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
@@ -183,7 +183,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async override(options: OverrideOptions): Promise<void> {
     this.#pond.assertOpen()
-    await this.#ready()
+    await this.#sendSettings()
     await this.#pond.store.operations.configure({
       ...overrideSettings(this.#pond.store, this.name, options),
       by: 'operator',
@@ -210,7 +210,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async settings(): Promise<QueueSetting[]> {
     this.#pond.assertOpen()
-    await this.#ready()
+    await this.#sendSettings()
     const { store } = this.#pond
     const report = store.capabilities.settings ? await store.operations.settings({ queue: this.name }) : null
     return shownSettings(store, report)
@@ -225,7 +225,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async limitGroup(group: string, limits: GroupLimitOptions | null): Promise<void> {
     this.#pond.assertOpen()
-    await this.#ready()
+    await this.#sendSettings()
     await limitGroup(this.#pond.store, this.name, group, limits)
   }
 
@@ -237,7 +237,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
     const { limit = 100, after } = checkOptions(options, PAGE_RULES, 'groups')
-    await this.#ready()
+    await this.#sendSettings()
     needs(this.#pond.store, 'groups', 'groups')
     return this.#pond.store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
   }
@@ -295,8 +295,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     needs(store, 'remove', 'remove')
     const known = ids.map(checkId)
     let total = 0
-    for (let from = 0; from < known.length; from += MAX_IDS) {
-      total += (await store.operations.remove({ ids: known.slice(from, from + MAX_IDS) })).removed
+    for (let from = 0; from < known.length; from += MAX_REMOVED) {
+      total += (await store.operations.remove({ ids: known.slice(from, from + MAX_REMOVED) })).removed
     }
     return total
   }
@@ -331,24 +331,24 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async stats(options: StatsOptions = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
-    await this.#ready()
+    await this.#sendSettings()
     const [stats] = await this.#pond.store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
   }
 
   /** Settles when the store knows the queue's settings; undefined if it knows them already. After a failure the next call tries again. */
-  #ready(): Promise<void> | undefined {
-    if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
-    this.#configuring = this.#pond.settings.tell(this.#settings)
+  #sendSettings(): Promise<void> | undefined {
+    if (this.#unsentSettings === undefined || this.#configuring !== undefined) return this.#configuring
+    this.#configuring = this.#pond.settings.tell(this.#unsentSettings)
     if (this.#configuring === undefined) {
-      this.#settings = undefined
+      this.#unsentSettings = undefined
       return undefined
     }
     // Pushes that wait for the settings are the next reactions of this promise, so that no later push overtakes them.
     this.#configuring.then(
       () => {
         this.#configuring = undefined
-        this.#settings = undefined
+        this.#unsentSettings = undefined
       },
       () => {
         this.#configuring = undefined
@@ -358,8 +358,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
-    if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
-    const ready = this.#ready()
+    if (tx !== undefined) return this.#pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const ready = this.#sendSettings()
     return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }
 
@@ -399,11 +399,11 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     return { id, existing }
   }
 
-  async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
+  async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
     if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
-    if (!store.transactions.takesSettings) await this.#ready()
-    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings }) })
+    if (!store.transactions.takesSettings) await this.#sendSettings()
+    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#unsentSettings }) })
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
     return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
   }

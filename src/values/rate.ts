@@ -61,7 +61,7 @@ export function rateOf(option: RateOption, name: string): Rate {
 /** Microseconds. */
 const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
 
-/** Starts that may come at once after a pause. */
+/** The burst: how many starts may come at once after an idle time. */
 export const burstOf = ({ count, per, burst }: Rate): number =>
   burst ?? Math.max(1, Math.floor((count * DEFAULTS.rate.burstTime) / per))
 

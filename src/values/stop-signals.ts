@@ -3,10 +3,7 @@
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/**
- * Milliseconds. Two signals within them are one stop: npm passes on what the terminal has sent already, and supervisors
- * repeat themselves.
- */
+/** Milliseconds. Two signals this close count as one: npm and supervisors may send a signal twice. */
 const SAME_STOP = 1000
 
 /**

@@ -1,7 +1,7 @@
 import type { MillpondError } from '../values/errors.ts'
 import type { Attempt, AttemptBatch } from './attempt.ts'
 
-/** Attempts that one call of a batch handler runs, in one slot. It is stopped when the last one leaves its slot stopped. */
+/** The attempts of one call of a batch handler, in one slot. The batch is stopped if its last attempt to leave was stopped. */
 export class Batch implements AttemptBatch {
   readonly attempts: readonly Attempt[]
   readonly #free: () => void

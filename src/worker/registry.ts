@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import type { Store, WorkerBeat } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 
-/** Milliseconds. A worker that was not heard of for 60 s is forgotten: contract/operations.md, "heartbeat". */
+/** Milliseconds between heartbeats. The store forgets a worker after 60 s without one: contract/operations.md, "heartbeat". */
 const EVERY = DEFAULTS.heartbeat.every
 /** As long as the store does not know a queue: its first push may come at any time. */
 const EVERY_UNKNOWN = DEFAULTS.heartbeat.unknownQueue

@@ -1,4 +1,4 @@
-/** What a runner of jobs, single or in batches, works with. Runners touch neither slots nor the store's queue. */
+/** The tools of both runners: decoding, time limit, transaction, ending. Runners never claim jobs or free slots. */
 
 import type { Store, StoreTransaction } from '../store.ts'
 import { decode } from '../values/encoding.ts'

@@ -71,7 +71,7 @@ export class Memory {
     for (const key of [...this.#entries.keys()]) this.delete(key)
   }
 
-  /** @param grown has become heavier, and stays if it fits */
+  /** Removes entries until the limit holds. @param grown is removed only if it alone exceeds the limit */
   #makeRoom(grown: Entry): void {
     if (grown.weight > this.#limit) this.delete(grown.key)
     let skipped = 0

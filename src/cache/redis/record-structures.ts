@@ -11,7 +11,7 @@ import { randomBytes } from 'node:crypto'
 import { Packr, Unpackr } from 'msgpackr'
 import type { RedisLayer } from './redis-layer.ts'
 
-/** Where the list is. */
+/** The part of the Redis layer that reads and extends the list. */
 export type StructureList = Pick<RedisLayer, 'load' | 'append'>
 
 /** Objects that are used as maps have names of their own each; they stay out, and so do all beyond the most. */

@@ -49,7 +49,7 @@ const VERSION_AT = 2
 export const VERSION_BYTES = 8
 /** Up to the end of the version. */
 export const START_BYTES = VERSION_AT + VERSION_BYTES
-/** Begins no MessagePack. */
+/** The first byte of a head. MessagePack never begins with it. */
 const MAGIC = 0xc1
 const FORMAT = 1
 const PACKED = 4
