@@ -51,7 +51,7 @@ where queue = :queue and state = :state and finished_at is not null and (finishe
 order by finished_at desc, seq desc limit :limit
 
 -- @statement matching
--- Of `seqs`, a JSON list. What is null asks for nothing. bytes: how much data was looked at for `text`.
+-- Of `seqs`, a JSON list; rows come in any order. What is null asks for nothing. bytes: how much data was looked at for `text`.
 select seq,
   ifnull(
     (:group is null or ifnull("group", '') = :group)
@@ -65,7 +65,6 @@ select seq,
   ) as matches,
   iif(:text is null, 0, length(data)) as bytes
 from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value
-order by looked.key
 
 -- @statement job
 select * from millpond_jobs where seq = :seq
