@@ -62,12 +62,12 @@ export interface OfQueue<Item> {
 }
 
 /**
- * Every operation may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed; and with NotSupported, where a
- * capability is false. Further codes are listed at the operation.
+ * Every operation may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed; and with
+ * NotSupported, where a capability is false. Further codes are listed at the operation.
  *
- * An operation that rejects has changed nothing, with three exceptions. After StoreUnavailable it may have taken effect, because only its answer
- * was lost; after StoreFailed, where the message says so, because the disk failed after the commit. On a store with parts (Redis with
- * partitions), a batch may have taken effect on some of them.
+ * An operation that rejects has changed nothing, with three exceptions. After StoreUnavailable it may have taken
+ * effect, because only its answer was lost; after StoreFailed, where the message says so, because the disk failed after
+ * the commit. On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
  *
  * Outputs that are lists have an entry per item of the input, in its order; those of `list`, `groups`, `stats` and `workers` do not.
  */
@@ -98,16 +98,26 @@ export interface Operations {
   release(input: OfQueue<Release>): Promise<HoldOutcome[]>
   /** Extends leases and keeps progress. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
-  /** Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten. Any number of processes may sweep. */
+  /**
+   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten. Any
+   * number of processes may sweep.
+   */
   sweep(input: { limit: number }): Promise<Swept>
 
-  /** Cancels live jobs. @returns the state afterwards: `cancelled`, or the final state that the job had; null: the store does not know the job */
+  /**
+   * Cancels live jobs.
+   * @returns the state afterwards: `cancelled`, or the final state that the job had; null: the store does not know the
+   *   job
+   */
   cancel(input: { ids: readonly string[] }): Promise<(FinalState | null)[]>
   /** Changes scheduled and waiting jobs. They keep their places. */
   update(input: { items: readonly JobUpdate[] }): Promise<UpdateOutcome[]>
   /** Sends dead or cancelled jobs back to waiting, with all their attempts: those of `ids`, or up to `limit` dead jobs of a queue. */
   requeue(input: RequeueRequest): Promise<Requeued>
-  /** Removes jobs of any state, as if they had never been pushed; a running one's claim becomes stale. Without a state: a whole queue, step by step. */
+  /**
+   * Removes jobs of any state, as if they had never been pushed; a running one's claim becomes stale. Without a state:
+   * a whole queue, step by step.
+   */
   remove(input: RemoveRequest): Promise<Removed>
   /** Puts jobs back as they were, whatever the capacity, behind all that are there, in the order of the input. None may be running. */
   restore(input: { records: readonly JobRecord[] }): Promise<RestoreOutcome[]>
@@ -230,8 +240,8 @@ export type TransactionQuery = (text: string, params?: readonly unknown[]) => Pr
 export interface StoreTransaction {
   readonly query: TransactionQuery
   /**
-   * Completes the jobs, one at least, and commits. If a claim is `stale`, nothing is committed, and `ok` says of the others that they are still
-   * held. Rejects as operations do, and with TransactionMismatch once ended.
+   * Completes the jobs, one at least, and commits. If a claim is `stale`, nothing is committed, and `ok` says of the
+   * others that they are still held. Rejects as operations do, and with TransactionMismatch once ended.
    */
   complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
   /** Does nothing if no statement was run. */
@@ -251,13 +261,13 @@ export interface StoreTransactions {
   begin(): StoreTransaction
   /**
    * Pushes inside an open transaction. Rejects as operations do, and with:
-   * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where the isolation level is
-   * above READ COMMITTED and a job has an id of its own or its queue a capacity
+   * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where
+   * the isolation level is above READ COMMITTED and a job has an id of its own or its queue a capacity
    */
   push(input: PushInTransaction): Promise<PushOutcome[]>
   /**
-   * Whether a push takes along, into its transaction, settings of the queue that the store does not know yet. Where the transaction shuts out
-   * all other writers, `configure` would wait for its end, and the push for `configure`.
+   * Whether a push takes along, into its transaction, settings of the queue that the store does not know yet. Where the
+   * transaction shuts out all other writers, `configure` would wait for its end, and the push for `configure`.
    */
   readonly takesSettings: boolean
 }

@@ -387,7 +387,8 @@ declare
   v_outcome text;
 begin
   if queue is null or queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
-    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit' using errcode = '22023';
+    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
+      using errcode = '22023';
   elsif data is null then
     raise exception 'InvalidOption: data is null; push ''null'' to mean the JSON value' using errcode = '22023';
   elsif coalesce(delay, -1) not between 0 and 8640000000000000 then

@@ -45,7 +45,9 @@ begin
   )
   select array_agg(nth::integer), array_agg(distinct coalesce("group", '')),
     array_agg(("group", started_at, cost, coalesce(pause, 0), v_now, v_rates.rate, rate_of(v_rates, coalesce("group", ''), (
-      select own.rate from group_limits as own where own.queue = v_queue and own.name = coalesce(given."group", ''))))::released order by nth),
+      select own.rate from group_limits as own
+      where own.queue = v_queue and own.name = coalesce(given."group", '')
+    )))::released order by nth),
     max(pause) filter (where "group" is null or v_line <> -1)
   into v_released, v_groups, v_jobs, v_pause from given;
   v_count := coalesce(cardinality(v_released), 0);

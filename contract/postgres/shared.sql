@@ -89,8 +89,10 @@ create or replace function millpond.read_committed() returns void
 language plpgsql stable as $$
 begin
   if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
-    raise exception 'NotSupported: this operation works at the isolation level READ COMMITTED only; set transaction isolation level read committed before it'
-      using errcode = 'MP001';
+    raise exception using
+      message = 'NotSupported: this operation works at the isolation level READ COMMITTED only; '
+        || 'set transaction isolation level read committed before it',
+      errcode = 'MP001';
   end if;
 end $$;
 

@@ -24,11 +24,11 @@ create temp table if not exists millpond_seen (
 
 -- @statement look
 -- One statement, so that what it compares and what it keeps is the same.
--- work: jobs are due soon, so that a claim tells when; or jobs wait, and more became ready, limits or a pause changed, or a job under limits has given its place
--- to another.
--- room: the queue has or had a capacity, there is room now, and something happened. (Pushes between two looks may have found it full.)
--- Each sign says that something happened, also where counts are the same as before. A queue that is new, though one of its name was seen, has fewer
--- finished jobs.
+-- work: jobs are due soon, so that a claim tells when; or jobs wait, and more became ready, limits or a pause changed,
+-- or a job under limits has given its place to another.
+-- room: the queue has or had a capacity, there is room now, and something happened. (Pushes between two looks may have
+-- found it full.) Each sign says that something happened, also where counts are the same as before. A queue that is
+-- new, though one of its name was seen, has fewer finished jobs.
 replace into millpond_seen
 select
   name, capacity, paused, held, running, ready, soon, finished, stopped, limits,
@@ -40,7 +40,8 @@ select
 from (
   select
     now.*,
-    seen.capacity as was_capacity, ifnull(seen.paused, 0) as was_paused, ifnull(seen.held, 0) as was_held, ifnull(seen.running, 0) as was_running,
+    seen.capacity as was_capacity, ifnull(seen.paused, 0) as was_paused,
+    ifnull(seen.held, 0) as was_held, ifnull(seen.running, 0) as was_running,
     now.ready <> ifnull(seen.ready, 0) or now.finished < ifnull(seen.finished, 0) as became_ready,
     now.soon <> ifnull(seen.soon, 0) as became_due,
     now.limits <> ifnull(seen.limits, 0) as limits_changed,

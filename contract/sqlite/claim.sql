@@ -1,13 +1,14 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit, min_priority, per_group, now, lease_until, floor: claims that a power cut has undone had no fence above it; see fences.sql.
+-- In:  queue, worker, limit, min_priority, per_group, now, lease_until, floor: claims that a power cut has undone had
+--      no fence above it; see fences.sql.
 -- Out: `pick` chooses the jobs, in the connection's own table millpond_picks; `look` tells of them, `claim` takes them.
 -- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
 --            A claim that picks nothing writes nothing but the picks.
 
 -- @statement picks
--- Once on each connection that claims. `start` counts them in the order of their starts. The columns after `cost` are those of a grouped queue:
--- `last` and `virtual` are those of the group before the start; `after`, `running` and `full` what the start makes of its virtual time, its running
--- jobs and its rate.
+-- Once on each connection that claims. `start` counts them in the order of their starts. The columns after `cost` are
+-- those of a grouped queue: `last` and `virtual` are those of the group before the start; `after`, `running` and `full`
+-- what the start makes of its virtual time, its running jobs and its rate.
 create temp table if not exists millpond_picks (
   start    integer primary key,
   seq      integer not null,
@@ -26,7 +27,8 @@ create temp table if not exists millpond_picks (
 ) strict
 
 -- @statement beyond
--- Whether the queue's rate or pause lies further ahead than it counts: the rate was raised, or the clock was set back. If so, `bound` stores what it counts as.
+-- Whether the queue's rate or pause lies further ahead than it counts: the rate was raised, or the clock was set back.
+-- If so, `bound` stores what it counts as.
 select 1 as found from millpond_limits
 where name = :queue and (paused_until > :now + pause_length or "full" > :now * 1000 + full_span)
 
@@ -45,12 +47,13 @@ order by priority desc, seq
 limit :limit
 
 -- @statement refused
--- The first pick that the limits of the queue as a whole do not allow, and from when they do; start_at is null: when a job has ended. start is null: all may start.
--- (The bare column is that of the row with min(start).)
+-- The first pick that the limits of the queue as a whole do not allow, and from when they do; start_at is null: when a
+-- job has ended. start is null: all may start. (The bare column is that of the row with min(start).)
 select min(start) as start, start_at
 from (
   select start, case when most is null or running + start <= most then max(paused_until, ifnull((
-      iif(start = 1, "full", max("full", cast(:now as integer) * 1000) + before * rate_step) - (max(rate_burst, cost) - cost) * rate_step + 999
+      iif(start = 1, "full", max("full", cast(:now as integer) * 1000) + before * rate_step)
+      - (max(rate_burst, cost) - cost) * rate_step + 999
     ) / 1000, 0)) end as start_at
   from (
     select start, cost, sum(cost) over (order by start) - cost as before from millpond_picks
@@ -72,9 +75,10 @@ update millpond_queues set
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look
--- A row for each behind the start `from`, in the order of claiming, `count` at most: the data of all picks may be more than a process can hold. A
--- client looks at a few first, then at more, until it has 16 MiB of data or all, and drops the rest of the picks. Its retry_after is 0 then.
--- Fence and attempt are those of the claim. `job`: as JSON, which crosses to another thread at once.
+-- A row for each behind the start `from`, in the order of claiming, `count` at most: the data of all picks may be more
+-- than a process can hold. A client looks at a few first, then at more, until it has 16 MiB of data or all, and drops
+-- the rest of the picks. Its retry_after is 0 then. Fence and attempt are those of the claim. `job`: as JSON, which
+-- crosses to another thread at once.
 -- `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
 select
   json_array(
@@ -96,8 +100,8 @@ where seq in (select seq from millpond_picks)
 delete from millpond_picks
 
 -- @statement retry
--- When another claim may find more: when the next scheduled job is due; and with grouped = 1, when the first group that is held may start a job,
--- or now, if there are jobs that do not stand in lines yet. null: no such time is known.
+-- When another claim may find more: when the next scheduled job is due; and with grouped = 1, when the first group that
+-- is held may start a job, or now, if there are jobs that do not stand in lines yet. null: no such time is known.
 select min(at) as at from (
   select min(due_at) as at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
   union all

@@ -1,8 +1,9 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; settings: those that are given, as JSON with the names and shapes of contract/operations.md.
 -- Out: nothing.
--- Of a setting, an operator's value is in effect, else the code's, else the default (contract/operations.md). Who has given what is kept as it was given:
--- run `given` first, and `give` after `configure`, which gets what comes into effect.
+-- Of a setting, an operator's value is in effect, else the code's, else the default (contract/operations.md). Who has
+-- given what is kept as it was given: run `given` first, and `give` after `configure`, which gets what comes into
+-- effect.
 -- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 -- (`->>` gives NULL for what is null as for what is not there; json_type tells them apart.)
 
@@ -17,7 +18,9 @@ select
   ifnull(:settings ->> 'paused', 0), ifnull(:settings ->> 'attempts', 10), :settings ->> 'timeout', ifnull(:settings ->> 'lease', 30000),
   ifnull(:settings ->> '$.backoff.base', 1000), ifnull(:settings ->> '$.backoff.factor', 2),
   ifnull(:settings ->> '$.backoff.max', 3600000), ifnull(:settings ->> '$.backoff.jitter', 0.5),
-  :settings ->> 'running', coalesce(:settings ->> 'groupRunning', :settings ->> 'groupRate', :settings ->> 'grouped') is not null, :settings ->> 'groupRunning',
+  :settings ->> 'running',
+  coalesce(:settings ->> 'groupRunning', :settings ->> 'groupRate', :settings ->> 'grouped') is not null,
+  :settings ->> 'groupRunning',
   :settings ->> 'rate', rate_step, ifnull(:settings ->> '$.rate.burst', max(1, rate_count * 100 / rate_per)),
   :settings ->> 'groupRate', group_step, ifnull(:settings ->> '$.groupRate.burst', max(1, group_count * 100 / group_per))
 from (

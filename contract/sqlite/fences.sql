@@ -1,7 +1,7 @@
 -- fences: the floor above which fences are given out. Claims that a power cut or a restored backup has undone had no fence above it.
 -- In:  origin: differs after every start of the machine, for another file, and after a restore into the open file; now.
--- Out: of `schema`: a number that SQLite changes with every restore and every change of a table; of `floor`: current: 1 if the origin is known;
---      fences: the floor.
+-- Out: of `schema`: a number that SQLite changes with every restore and every change of a table; of `floor`: current: 1
+--      if the origin is known; fences: the floor.
 -- Invariant: what `raise` and `origin` change is on the disk before a client that opens the file gives out a fence above the floor.
 
 -- @statement schema

@@ -10,5 +10,6 @@ insert into millpond_groups (queue, name, weight, limits, most, rate_step, rate_
   ifnull(:limits ->> '$.rate.burst', max(1, (:limits ->> '$.rate.count') * 100 / (:limits ->> '$.rate.per')))
 )
 on conflict do update set
-  weight = excluded.weight, limits = excluded.limits, most = excluded.most, rate_step = excluded.rate_step, rate_burst = excluded.rate_burst,
+  weight = excluded.weight, limits = excluded.limits, most = excluded.most,
+  rate_step = excluded.rate_step, rate_burst = excluded.rate_burst,
   touched = 1

@@ -1,14 +1,15 @@
 -- limits: claims of a grouped queue, whose groups take turns. The limits of a queue as a whole are in claim.sql and release.sql.
 -- In:  as claim.sql.
 -- Out: `pick` chooses the jobs of a claim, in the connection's own table millpond_picks; see claim.sql.
--- Invariant: the order of contract/operations.md, "Limits and turns". Groups that are blocked cost nothing: a claim looks at groups that were
---            touched or are held no longer, and at no more tickets than it may start jobs.
+-- Invariant: the order of contract/operations.md, "Limits and turns". Groups that are blocked cost nothing: a claim
+--            looks at groups that were touched or are held no longer, and at no more tickets than it may start jobs.
 -- Virtual times stay inside SQLite: as text they would lose their last bits.
 
 -- @statement count
 -- When a queue becomes grouped: this trigger and the next three, which a file without groups does without.
--- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that moves the job, whoever runs it.
--- A group that has a ticket or is held needs no touch when a job of it ends: what it starts next, and when, stays the same.
+-- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that
+-- moves the job, whoever runs it. A group that has a ticket or is held needs no touch when a job of it ends: what it
+-- starts next, and when, stays the same.
 create trigger if not exists millpond_line_joined after update of state, line on millpond_jobs
 when new.line is not null and (new.state = 'waiting' or old.line is null) begin
   update millpond_groups set
@@ -68,16 +69,19 @@ where seq in (
 -- @statement adopt_groups
 -- The same of jobs that ran before their queue was grouped.
 insert into millpond_groups (queue, name)
-select :queue, ifnull("group", '') from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null
+select :queue, ifnull("group", '') from millpond_jobs indexed by millpond_running
+where queue = :queue and state = 'running' and line is null
 on conflict do nothing
 
 -- @statement adopt
 update millpond_jobs set line = (select id from millpond_groups where queue = :queue and name = ifnull("group", ''))
-where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
+where seq in (
+  select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null
+)
 
 -- @statement place
--- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority begins at the queue's virtual
--- time: to wait or to idle earns no credit.
+-- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority
+-- begins at the queue's virtual time: to wait or to idle earns no credit.
 -- A rate and a pause that lie further ahead than they count are stored as they count: they would stay as far ahead at each look.
 update millpond_groups set
   touched    = 0,
@@ -99,7 +103,8 @@ from (
   select *, case when is_free then max(pause_at, ifnull((full_at - credit + 999) / 1000, 0)) end as start_at
   from (
     select head.*,
-      min(head."full", ifnull(cast(:now as integer) * 1000 + full_span, head."full")) as full_at, min(head.paused_until, :now + pause_length) as pause_at
+      min(head."full", ifnull(cast(:now as integer) * 1000 + full_span, head."full")) as full_at,
+      min(head.paused_until, :now + pause_length) as pause_at
     from (
       select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
       union
@@ -110,9 +115,10 @@ from (
 where millpond_groups.id = head.id
 
 -- @statement pick
--- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
--- Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at their next job.
--- The next of up to `per_group` jobs of a turn comes at once (`goes_on`); `at` is the group's virtual time by then (null: `turn`), `turn` that of the turn's beginning.
+-- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is
+-- still eligible. Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at
+-- their next job. The next of up to `per_group` jobs of a turn comes at once (`goes_on`); `at` is the group's virtual
+-- time by then (null: `turn`), `turn` that of the turn's beginning.
 insert into millpond_picks (seq, group_id, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
 with recursive cut as (
   select ticket, turn from millpond_groups indexed by millpond_tickets
@@ -157,7 +163,8 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
     order by rank, seq
     limit 1
   )
-  where (pick.more > 0 or pick.priority is not (select ticket from cut) or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
+  where (pick.more > 0 or pick.priority is not (select ticket from cut)
+      or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
     and (pick.most is null or pick.running + 1 < pick.most)
     and next.priority >= :min_priority
     and (pick.step is null
@@ -166,7 +173,8 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
   limit :limit
 )
 select
-  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most,
+  max("full", :now * 1000) + cost * step, step, burst
 from pick
 
 -- @statement turns
@@ -217,7 +225,8 @@ from (
 where millpond_groups.id = started.group_id
 
 -- @statement claimed
--- When a claim last looked at groups. One that comes more than 1 s before that shows that the clock was set back: run `touch` before the probe.
+-- When a claim last looked at groups. One that comes more than 1 s before that shows that the clock was set back: run
+-- `touch` before the probe.
 update millpond_queues set claimed_at = :now where name = :queue
 
 -- @statement probe

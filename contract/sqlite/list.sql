@@ -1,12 +1,14 @@
 -- list: one queue's jobs in one state, a page at a time.
--- In:  queue, limit; final ones also state; key and seq of the cursor. key: its priority, due_at, lease_until or finished_at, by which the state is
---      ordered. Of a first page, key and seq are before all jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
+-- In:  queue, limit; final ones also state; key and seq of the cursor. key: its priority, due_at, lease_until or
+--      finished_at, by which the state is ordered. Of a first page, key and seq are before all jobs: 10 or
+--      -9007199254740991, of final ones 9007199254740991, and -1.
 -- Out: key and seq of the rows: waiting ones by priority and place, scheduled ones soonest first, running ones by lease, final ones newest
 --      first. `matching`, which of them a filter lets through; `job`, every column of a row. The cursor of a row is STATE.KEY.SEQ.
 -- Invariant: each page costs the same, however deep: every order is that of an index. No page needs the job before it to be still there.
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: `lines`.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan.
+-- Of a grouped queue: `lines`.
 select * from (
   select priority as key, seq from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority = :key and seq > :seq
@@ -49,7 +51,7 @@ where queue = :queue and state = :state and finished_at is not null and (finishe
 order by finished_at desc, seq desc limit :limit
 
 -- @statement matching
--- Of `seqs`, a JSON list. What is null asks for nothing. bytes: how much data was looked at for `text`.
+-- Of `seqs`, a JSON list; rows come in any order. What is null asks for nothing. bytes: how much data was looked at for `text`.
 select seq,
   ifnull(
     (:group is null or ifnull("group", '') = :group)
@@ -63,7 +65,6 @@ select seq,
   ) as matches,
   iif(:text is null, 0, length(data)) as bytes
 from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value
-order by looked.key
 
 -- @statement job
 select * from millpond_jobs where seq = :seq

@@ -1,5 +1,6 @@
 -- push: stores jobs.
--- In:  one job; line: of a waiting job in a grouped queue what `touch` and `line` give for its group, else null; state is waiting if due_at <= now, else scheduled; due_at is never before now.
+-- In:  one job; line: of a waiting job in a grouped queue what `touch` and `line` give for its group, else null; state
+--      is waiting if due_at <= now, else scheduled; due_at is never before now.
 -- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
 -- Fences go on from those of jobs that were removed: one with the id of such a job may be pushed again.
 -- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
@@ -10,21 +11,22 @@
 insert into millpond_jobs
   (id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, key, "group", cost, line, trace, encoding, data)
 values (
-  :id, :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0), :attempts, :now, :due_at, :timeout, :key,
-  :group, :cost, :line, :trace, :encoding, coalesce(:data, x'')
+  :id, :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
+  :attempts, :now, :due_at, :timeout, :key, :group, :cost, :line, :trace, :encoding, coalesce(:data, x'')
 )
 on conflict do nothing
 
 -- @statement insert_list
 -- In:  jobs that differ in id and data alone, without keys: `bodies`, a JSON list of their data, which is JSON as text itself; `ids`, the
 --      ids one after the other, 36 characters each. (A list of pairs takes a quarter more: each pair would be written out and read again.)
--- Out: changes: all of them. If an id is known, or there twice, it fails with SQLITE_CONSTRAINT (19) and stores nothing: insert each by itself.
--- Only where the queue has room for all.
+-- Out: changes: all of them. If an id is known, or there twice, it fails with SQLITE_CONSTRAINT (19) and stores
+-- nothing: insert each by itself. Only where the queue has room for all.
 insert into millpond_jobs
   (id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
 select
   cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text),
-  :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0), :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
+  :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
+  :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
 from json_each(:bodies)
 
 -- @statement touch

@@ -16,7 +16,8 @@ where name = :queue and rate is not null
 -- @statement give_back_group
 update millpond_groups set "full" = given.counted - given.back
 from (
-  select head.id as line, min(head."full", cast(:now as integer) * 1000 + full_span) as counted, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
+  select head.id as line, min(head."full", cast(:now as integer) * 1000 + full_span) as counted,
+    min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
   from millpond_jobs as job cross join millpond_heads as head on head.id = job.line
   where job.id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
 ) as given

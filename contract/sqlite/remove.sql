@@ -1,6 +1,7 @@
 -- remove: jobs are unknown from now on, as if they had never been pushed.
 -- In:  id; or queue, state and limit, as the first page of list; or queue.
--- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, then `fence`. `queue`, changes = 0: it still has jobs.
+-- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, then `fence`. `queue`, changes
+--      = 0: it still has jobs.
 -- Invariant: what the triggers of limits.sql count of a job goes with it. A queue that is removed has no jobs.
 
 -- @statement look
@@ -34,7 +35,8 @@ delete from millpond_jobs where id = :id
 
 -- @statement fence
 -- After `remove`, with the highest fence of the jobs: later pushes begin one above it, so not even `extend` takes an old claim for theirs.
-insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer)) on conflict do update set value = max(value, excluded.value)
+insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer))
+on conflict do update set value = max(value, excluded.value)
 
 -- @statement queue
 -- Counts that this transaction has summed up are written before.

@@ -7,8 +7,8 @@
 
 -- @statement restore
 insert into millpond_jobs (
-  id, queue, state, priority, fence, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, timeout, key, "group", cost, trace,
-  encoding, data, progress_encoding, progress, result_encoding, result, error
+  id, queue, state, priority, fence, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker,
+  timeout, key, "group", cost, trace, encoding, data, progress_encoding, progress, result_encoding, result, error
 )
 values (
   :id, :queue, :state, :priority,

@@ -1,20 +1,22 @@
 -- stats: what people look at.
 -- In:  queue (null: every queue); now; minutes: how far back the histograms go.
--- Out: (Counts and totals that are not there are 0.) Per queue `stats`, and per queue, priority and metric `slice`: JSON with the names and shapes of contract/operations.md.
+-- Out: (Counts and totals that are not there are 0.) Per queue `stats`, and per queue, priority and metric `slice`:
+--      JSON with the names and shapes of contract/operations.md.
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
 -- oldest: the earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so
 -- this is exact for short queues and close for long ones; an index of its own would tax every claim.
 -- Of a grouped queue, among the first 8 of each line of its first 1,000 groups with jobs.
--- blocked: of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause. Up to 10,000 groups are looked at;
--- what the last claim has noted of a group holds until it is touched.
+-- blocked: of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause. Up to
+-- 10,000 groups are looked at; what the last claim has noted of a group holds until it is touched.
 -- Materialized, as SQLite would count them twice.
 with queue as materialized (
   select
     q.*,
     case when most is null or running < most then max(
-      min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
+      min(paused_until, :now + pause_length),
+      ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
     ) end as start_at,
     case when exists (
       select 1 from millpond_counts where queue = q.name and kind = 'state' and name = 'waiting' and count > 0
@@ -39,13 +41,15 @@ with queue as materialized (
     case when grouped = 1 then (
       select json_object('atLimit', sum(at_limit), 'held', sum(held))
       from (
-        select touched = 0 and place > 0 and ticket < 0 and held_until is null as at_limit, touched = 0 and ifnull(held_until > :now, 0) as held
+        select touched = 0 and place > 0 and ticket < 0 and held_until is null as at_limit,
+          touched = 0 and ifnull(held_until > :now, 0) as held
         from (select * from millpond_groups where queue = q.name limit 10000)
         union all
         select start_at is null, ifnull(start_at > :now, 0)
         from (
           select head.place, case when is_free then max(
-              min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
+              min(paused_until, :now + pause_length),
+              ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
             ) end as start_at
           from (select id from millpond_groups indexed by millpond_touched where queue = q.name and touched = 1 limit 10000) as g
           cross join millpond_heads as head on head.id = g.id

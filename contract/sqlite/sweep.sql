@@ -1,13 +1,14 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those queues are written to;
---      when its next scheduled job is due;
+-- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those
+--      queues are written to; when its next scheduled job is due;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
--- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
--- that were kept long enough.
+-- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into
+-- lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs that were
+-- kept long enough.
 -- Materialized, as SQLite would look up each time twice.
 with counts as materialized (
   select queue,
@@ -24,12 +25,24 @@ queue as materialized (
     grouped = 1 and exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as line_up,
-    (select min(forget_at) from millpond_groups indexed by millpond_idle where queue = millpond_queues.name and touched = 0 and forget_at is not null) as forget_at,
+    (
+      select min(forget_at) from millpond_groups indexed by millpond_idle
+      where queue = millpond_queues.name and touched = 0 and forget_at is not null
+    ) as forget_at,
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
-    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
-    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'dead'      and finished_at is not null) as dead_at,
-    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'cancelled' and finished_at is not null) as cancelled_at
+    (
+      select min(finished_at) from millpond_jobs indexed by millpond_finished
+      where queue = name and state = 'done' and finished_at is not null
+    ) as done_at,
+    (
+      select min(finished_at) from millpond_jobs indexed by millpond_finished
+      where queue = name and state = 'dead' and finished_at is not null
+    ) as dead_at,
+    (
+      select min(finished_at) from millpond_jobs indexed by millpond_finished
+      where queue = name and state = 'cancelled' and finished_at is not null
+    ) as cancelled_at
   from millpond_queues left join counts on counts.queue = name
 ),
 work as (

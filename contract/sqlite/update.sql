@@ -7,8 +7,8 @@
 select queue, state, due_at from millpond_jobs where id = :id
 
 -- @statement leave
--- Of a waiting job whose priority or due time changes, before `change`: it leaves its line. In a grouped queue, run limits/line_up_groups and
--- limits/line_up after `change`.
+-- Of a waiting job whose priority or due time changes, before `change`: it leaves its line. In a grouped queue, run
+-- limits/line_up_groups and limits/line_up after `change`.
 update millpond_jobs set state = 'scheduled', line = null where id = :id and state = 'waiting'
 
 -- @statement change

@@ -39,13 +39,19 @@ export interface BatcherLimits {
    * waiting: so a call that has fewer items than the last one waits a few turns of the event loop for more.
    */
   regroup?: boolean
-  /** Ms after which items go although all calls are under way: one that gets no answer must not use up the time of those behind it. Never unless given. */
+  /**
+   * Ms after which items go although all calls are under way: one that gets no answer must not use up the time of those
+   * behind it. Never unless given.
+   */
   patience?: number
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
 const MIN_OVERLAPPING_ITEMS = 16
-/** How long a call waits for those who were answered. Each of them takes about a turn; where a turn takes long, they may not come at all. */
+/**
+ * How long a call waits for those who were answered. Each of them takes about a turn; where a turn takes long, they may
+ * not come at all.
+ */
 const MAX_REGROUPING_TURNS = 8
 const MAX_REGROUPING_MS = 0.5
 

@@ -45,7 +45,8 @@ export interface BatchStats {
 export interface Batched<In, Out> {
   /**
    * Settles with what the function answered for this item.
-   * @throws InvalidOption, BatchMismatch, BatchRecursion (the function of the batch calls the batch itself, and no group could go on), what the function threw or answered for this item, and the reason of `signal`
+   * @throws InvalidOption, BatchMismatch, BatchRecursion (the function of the batch calls the batch itself, and no
+   *   group could go on), what the function threw or answered for this item, and the reason of `signal`
    */
   (item: In, options?: BatchCallOptions): Promise<Out>
   /** Resolves when nothing waits and nothing is under way. */
@@ -59,7 +60,8 @@ export type BatchFunction<In, Out> = (items: In[]) => PromiseLike<readonly (Out 
 /**
  * Groups calls. One that comes when no group is under way is sent at the end of the event loop's turn, with whatever else
  * came in it; calls that come meanwhile form the next group. So nobody waits without need.
- * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which `batch` was called, not in one of theirs.
+ * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which
+ * `batch` was called, not in one of theirs.
  * @throws InvalidOption
  * @example
  * const loadUser = batch((ids: number[]) => usersInOrder(ids), { max: 500 })

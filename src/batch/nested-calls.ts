@@ -1,6 +1,7 @@
 /**
- * Calls that the function of a batch makes to the batch itself. They may wait for a group to end that waits for them: then nothing goes on for
- * ever. That is so when as many groups are under way as may, and each of them has such a call that was not answered.
+ * Calls that the function of a batch makes to the batch itself. They may wait for a group to end that waits for them:
+ * then nothing goes on for ever. That is so when as many groups are under way as may, and each of them has such a call
+ * that was not answered.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { MillpondError } from '../values/errors.ts'

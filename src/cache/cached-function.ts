@@ -12,13 +12,13 @@ import { checkKey } from './redis/keys.ts'
 export interface Cached<In, Out> {
   /**
    * The value. Everyone in the process gets the same object: do not change it.
-   * @throws InvalidName: of the key or a tag, InvalidOption, TimedOut, PayloadNotEncodable, PayloadTooLarge, Closed, what the loader throws, and the
-   * reason of `signal`. Not for Redis being gone: then the loader is called
+   * @throws InvalidName: of the key or a tag, InvalidOption, TimedOut, PayloadNotEncodable, PayloadTooLarge, Closed,
+   * what the loader throws, and the reason of `signal`. Not for Redis being gone: then the loader is called
    */
   (input: In, options?: CallOptions): Promise<Out>
   /**
-   * The value as the answer to a request: ready bytes of JSON or MessagePack by `Accept`, bytes as they are; 304 by `If-None-Match`; 404 for null and
-   * undefined. Its headers may be added to.
+   * The value as the answer to a request: ready bytes of JSON or MessagePack by `Accept`, bytes as they are; 304 by
+   * `If-None-Match`; 404 for null and undefined. Its headers may be added to.
    * @throws as the call itself; PayloadNotEncodable also for a bigint that is asked for as JSON
    */
   response(request: Request, input: In, options?: CallOptions): Promise<Response>

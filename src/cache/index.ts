@@ -1,9 +1,9 @@
 /**
  * `millpond/cache`: values in the process and, under that, in Redis, where all processes share them.
  *
- * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
- * cached-function.ts → loading/loader.ts (one load per key) → layers.ts (what is known) → memory/memory.ts and redis/redis-layer.ts.
- * How values are kept in Redis, for all languages: contract/cache/README.md.
+ * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone.
+ * The path of a call: here → cached-function.ts → loading/loader.ts (one load per key) → layers.ts (what is known) →
+ * memory/memory.ts and redis/redis-layer.ts. How values are kept in Redis, for all languages: contract/cache/README.md.
  */
 import '../values/runtime.ts'
 import { kindOf } from '../values/duration.ts'
@@ -157,8 +157,9 @@ export class Cache {
   }
 
   /**
-   * Ends the value, here at once and everywhere as soon as it is heard. A load that is under way is begun anew, in whichever process: what it would have
-   * brought is not stored. If it rejects, other processes may know nothing of it: repeat it.
+   * Ends the value, here at once and everywhere as soon as it is heard. A load that is under way is begun anew, in
+   * whichever process: what it would have brought is not stored. If it rejects, other processes may know nothing of it:
+   * repeat it.
    * @throws InvalidName, StoreUnavailable, StoreFailed, Closed
    */
   async invalidate(key: string): Promise<void> {

@@ -10,11 +10,17 @@ import type { Lives } from './redis/stored-value.ts'
 type Size = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 export interface CacheOptions {
-  /** What all keys in Redis begin with; caches of different prefixes share nothing. 1 to 64 of `A–Z a–z 0–9 _ - .`; `cache` unless given. */
+  /**
+   * What all keys in Redis begin with; caches of different prefixes share nothing. 1 to 64 of `A–Z a–z 0–9 _ - .`;
+   * `cache` unless given.
+   */
   prefix?: string | undefined
   /** Most that is kept in the process, up to 1 TB. `'64mb'` unless given; 0: nothing is kept. */
   memory?: Size | undefined
-  /** How long a process may answer what another has invalidated, whatever happens to its connections. `'5s'` unless given; 100 ms to 1 hour. */
+  /**
+   * How long a process may answer what another has invalidated, whatever happens to its connections. `'5s'` unless
+   * given; 100 ms to 1 hour.
+   */
   drift?: Duration | undefined
   /** How long a call to Redis may take; after that Redis counts as gone. `'2s'` unless given; 100 ms to 10 minutes. */
   timeout?: Duration | undefined
@@ -24,7 +30,10 @@ export interface CacheOptions {
   cluster?: boolean | undefined
   /** A Redis or Cluster of ioredis, which stays the caller's to close. Unless given, one is made from the URL. */
   client?: Client | undefined
-  /** Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a warning of the process, once a minute. */
+  /**
+   * Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a
+   * warning of the process, once a minute.
+   */
   onError?: ((error: MillpondError, key: string) => void) | undefined
 }
 
@@ -36,7 +45,10 @@ export interface LifeOptions {
   stale?: Duration | undefined
   /** How long after `ttl` it is answered if the loader fails or is too slow, or Redis is gone. 0 unless given. */
   staleIfError?: Duration | undefined
-  /** The largest part of `ttl` that is taken off at random, so that values stored together do not expire together. 0 to 1; 0.1 unless given. */
+  /**
+   * The largest part of `ttl` that is taken off at random, so that values stored together do not expire together. 0 to
+   * 1; 0.1 unless given.
+   */
   jitter?: number | undefined
 }
 
@@ -52,7 +64,10 @@ export interface WrapOptions<In> extends LifeOptions {
   negative?: Duration | undefined
   /** By these the value can be invalidated with others: at most 32, of 1 to 255 bytes each. None unless given. */
   tags?: readonly string[] | ((input: In) => readonly string[]) | undefined
-  /** How long a caller waits at most, before it gets an older value within `staleIfError`, or `TimedOut`. `'30s'` unless given; 100 ms to 24 days. */
+  /**
+   * How long a caller waits at most, before it gets an older value within `staleIfError`, or `TimedOut`. `'30s'` unless
+   * given; 100 ms to 24 days.
+   */
   timeout?: Duration | undefined
 }
 

@@ -1,9 +1,13 @@
 /**
- * Makes the bytes in values plain `Uint8Array`s. Loaders and MessagePack give `Buffer`s, from which callers could tell where a value comes from.
+ * Makes the bytes in values plain `Uint8Array`s. Loaders and MessagePack give `Buffer`s, from which callers could tell
+ * where a value comes from.
  */
 
 import { types } from 'node:util'
-/** The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them. @param value of at most 200 levels: see `sizeOfValue` */
+/**
+ * The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them.
+ * @param value of at most 200 levels: see `sizeOfValue`
+ */
 export function withPlainBytes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (types.isUint8Array(value)) {

@@ -2,7 +2,8 @@
 /**
  * The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`.
  *
- * It stops at SIGTERM, at SIGINT, and when the reader of its log is gone (EPIPE). The second signal, more than a second later, ends it at once.
+ * It stops at SIGTERM, at SIGINT, and when the reader of its log is gone (EPIPE). The second signal, more than a second
+ * later, ends it at once.
  */
 import { onStopSignal } from '../values/stop-signals.ts'
 

@@ -21,7 +21,10 @@ import { SharedFlights } from './shared-flights.ts'
 const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
 
 export interface CoalesceOptions<In, Out> {
-  /** Which calls are identical: those of the same text, of any length. It must hold all that the answer depends on, the user too if that is so. */
+  /**
+   * Which calls are identical: those of the same text, of any length. It must hold all that the answer depends on, the
+   * user too if that is so.
+   */
   key: (input: In) => string
   /** How long a flight may take, after which all who wait get `TimedOut`. `'30s'` unless given; 1 ms to 24 days. */
   timeout?: Duration | undefined
@@ -58,7 +61,10 @@ export interface FlightContext {
 }
 
 export interface CoalesceStats extends FlightCounts {
-  /** Calls of the function that this process has made. With `shared` another process may have made the call of a flight, or this one for others. */
+  /**
+   * Calls of the function that this process has made. With `shared` another process may have made the call of a flight,
+   * or this one for others.
+   */
   calls: number
   /** Callers who got an answer that was kept. */
   reused: number
@@ -96,9 +102,9 @@ interface Answer<Out> {
 }
 
 /**
- * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is never kept.
- * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which `coalesce` was called, not in one of
- * theirs.
+ * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is
+ * never kept. The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in
+ * which `coalesce` was called, not in one of theirs.
  * @throws InvalidOption
  * @example
  * const getHeaders = coalesce(fetchHeaders, { key: (request) => request.url })

@@ -6,7 +6,10 @@
  */
 import { TtlMap } from '../values/ttl-map.ts'
 
-/** Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears of flights under way a second, one of 10 s ago. */
+/**
+ * Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears of flights under way a
+ * second, one of 10 s ago.
+ */
 const MAX_OUTDATED = 10_000
 
 export class KnownJobs {
@@ -48,7 +51,10 @@ export class KnownJobs {
     for (const ids of this.#underWay.values()) this.#outdate(ids)
   }
 
-  /** Whether the job began before one of the first `clears`. Waits for pushes of the key that are under way, since they may have begun it. */
+  /**
+   * Whether the job began before one of the first `clears`. Waits for pushes of the key that are under way, since they
+   * may have begun it.
+   */
   async isOutdated(key: string, id: string, clears: number): Promise<boolean> {
     await Promise.all(this.#underWay.get(key) ?? [])
     const since = this.#outdated.get(id)

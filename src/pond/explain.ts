@@ -33,7 +33,10 @@ export interface Explanation {
   text: string
 }
 
-/** Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted every half a minute. */
+/**
+ * Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted
+ * every half a minute.
+ */
 const SILENCE = DEFAULTS.store.workerSilence
 /** Stores may stop counting here. */
 const MAX_COUNTED = DEFAULTS.store.ahead
@@ -104,7 +107,9 @@ function wordsOf(reason: WaitReason): string {
         return `${reason.running} of the jobs without a group run, and their limit is ${reason.limit}`
       return `its group ${reason.group} runs ${jobsOf(reason.running)}, and its limit is ${reason.limit}`
     case 'groupRate':
-      return `the rate or a pause of ${reason.group === '' ? 'the jobs without a group' : `its group ${reason.group}`} allows the next start at ${reason.until.toISOString()}`
+      return reason.group === ''
+        ? `the rate or a pause of the jobs without a group allows the next start at ${reason.until.toISOString()}`
+        : `the rate or a pause of its group ${reason.group} allows the next start at ${reason.until.toISOString()}`
     case 'behind':
       if (reason.more) return `${reason.jobs} or more jobs come before it`
       return `${jobsOf(reason.jobs)} ${reason.jobs === 1 ? 'comes' : 'come'} before it`

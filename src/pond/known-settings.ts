@@ -1,6 +1,6 @@
 /**
- * Tells the store the settings of queues, each only when they are new. Applications make a queue object wherever they need one, for instance in
- * each request; only the first of several with the same settings makes a call.
+ * Tells the store the settings of queues, each only when they are new. Applications make a queue object wherever they
+ * need one, for instance in each request; only the first of several with the same settings makes a call.
  */
 import type { QueueSettings, SettingName, Store } from '../store.ts'
 

@@ -19,14 +19,18 @@ export interface LimitOptions {
 
 export interface QueueLimitOptions extends LimitOptions {
   /**
-   * Limits of each group. Groups then also take turns, one job each; `{}` for nothing but that. A queue whose groups took turns once goes on
-   * so, even without this or with null. The jobs without a group take turns as a group of their own, without limits.
+   * Limits of each group. Groups then also take turns, one job each; `{}` for nothing but that. A queue whose groups
+   * took turns once goes on so, even without this or with null. The jobs without a group take turns as a group of their
+   * own, without limits.
    */
   group?: LimitOptions | null | undefined
 }
 
 export interface GroupLimitOptions extends LimitOptions {
-  /** The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A group of weight 4 gets four turns for one. */
+  /**
+   * The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A
+   * group of weight 4 gets four turns for one.
+   */
   weight?: number | undefined
 }
 

@@ -76,8 +76,8 @@ export function jobsQuery(store: Store, queue: string, state: JobState, options:
 }
 
 /**
- * Asks the store until there are `limit` jobs or the list ends. A call of the store looks at a bounded number of jobs, so a rare filter takes
- * many.
+ * Asks the store until there are `limit` jobs or the list ends. A call of the store looks at a bounded number of jobs,
+ * so a rare filter takes many.
  */
 export async function listJobs(store: Store, { limit, after: from, ...query }: JobsQuery): Promise<ListedRecord[]> {
   const jobs: ListedRecord[] = []

@@ -32,8 +32,9 @@ export interface OpenOptions {
   /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number | undefined
   /**
-   * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless set. An object holds the
-   * options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
+   * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless
+   * set. An object holds the options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that
+   * no request is cut.
    */
   signals?: boolean | PondCloseOptions | undefined
   [storeOption: string]: unknown
@@ -150,9 +151,9 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * A queue by its name: 1 to 128 of the characters `A–Z a–z 0–9 _ - . : /`, the first one a letter or digit. The store makes the queue at the
-   * first push. Without a schema, the types of the payload and of the result are only declared, never checked. The handler gets the payload as it was
-   * stored: a Date is its ISO text (`Stored`).
+   * A queue by its name: 1 to 128 of the characters `A–Z a–z 0–9 _ - . : /`, the first one a letter or digit. The store
+   * makes the queue at the first push. Without a schema, the types of the payload and of the result are only declared,
+   * never checked. The handler gets the payload as it was stored: a Date is its ISO text (`Stored`).
    * @throws InvalidName, InvalidOption, Closed
    */
   queue<const Options extends QueueOptions & { schema: StandardSchema }>(
@@ -225,8 +226,9 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * Removes a queue: its jobs of every state, settings, groups, histograms and totals, in steps of 1,000 jobs. Jobs that are pushed meanwhile may be
-   * removed as well; a later push makes the queue again, as a new one. Open `Queue` objects do not tell their settings again: make new ones.
+   * Removes a queue: its jobs of every state, settings, groups, histograms and totals, in steps of 1,000 jobs. Jobs
+   * that are pushed meanwhile may be removed as well; a later push makes the queue again, as a new one. Open `Queue`
+   * objects do not tell their settings again: make new ones.
    * @returns how many jobs were removed; 0 if there was no such queue
    * @throws InvalidName, NotSupported (a store without `remove`), Closed, `Store…`
    */
@@ -271,9 +273,9 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * Drains the pond, then closes the store. Workers stop claiming, running handlers may finish within `timeout`, and the other claimed jobs are
-   * given back. Pushes are accepted until the last handler has ended, so that a job may still push the next one; later ones reject with `Closed`.
-   * May be called more than once.
+   * Drains the pond, then closes the store. Workers stop claiming, running handlers may finish within `timeout`, and
+   * the other claimed jobs are given back. Pushes are accepted until the last handler has ended, so that a job may
+   * still push the next one; later ones reject with `Closed`. May be called more than once.
    * @param options `timeout`: 0 to 24 days, 30 s unless given; it covers `before` as well. `before`: called first. If it fails, the pond is
    * closed all the same, and `close` then rejects with its error.
    * @throws InvalidOption

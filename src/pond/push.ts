@@ -16,19 +16,26 @@ import { checkCost } from './limits.ts'
 
 export interface PushOptions {
   /**
-   * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and resolves to that job, so
-   * a push whose answer was lost can be repeated. A job that is kept no longer is not known: with `keep.done: 0`, its repeat runs it again.
+   * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
+   * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
+   * with `keep.done: 0`, its repeat runs it again.
    */
   id?: string | undefined
   /** Whole number, 0 to 9, higher first; 4 unless set, as in JMS. */
   priority?: number | undefined
   /** The job is due after this time, by the store's clock; 0 to 100 years, 0 unless set. Not together with `runAt`. */
   delay?: Duration | undefined
-  /** The job is due at this time: a Date, or milliseconds since 1970, not negative. A time in the past means now. Not together with `delay`. */
+  /**
+   * The job is due at this time: a Date, or milliseconds since 1970, not negative. A time in the past means now. Not
+   * together with `delay`.
+   */
   runAt?: Date | number | undefined
   /** At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL. */
   key?: string | undefined
-  /** What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255 bytes of UTF-8 without NUL. */
+  /**
+   * What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255
+   * bytes of UTF-8 without NUL.
+   */
   group?: string | undefined
   /** What its start takes of a rate, and how much it counts where groups take turns; whole number from 1 to 10,000, 1 unless set. */
   cost?: number | undefined
@@ -105,7 +112,11 @@ export class Preparer {
     return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options))
   }
 
-  /** Reads items, data and options before it returns: the caller may change them then. A promise only when the schema is asynchronous. @throws as `prepare` */
+  /**
+   * Reads items, data and options before it returns: the caller may change them then. A promise only when the schema is
+   * asynchronous.
+   * @throws as `prepare`
+   */
   prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): NewJob[] | Promise<NewJob[]> {
     const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
     const alike = each === undefined ? this.#checked(common) : NO_OPTIONS

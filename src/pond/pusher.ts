@@ -2,8 +2,8 @@
  * The one way of pushes to the store: single ones, those of `pushMany`, and those that waited for capacity. They are stored in the order in
  * which they came here, and those that come together share a call.
  *
- * A large `pushMany` takes several calls. Each keeps its place in the order, but is only made once the one before has stored all its jobs. A
- * store that leaves a call unanswered for longer than PATIENCE gives up the order across them.
+ * A large `pushMany` takes several calls. Each keeps its place in the order, but is only made once the one before has
+ * stored all its jobs. A store that leaves a call unanswered for longer than PATIENCE gives up the order across them.
  *
  * Pushes inside a transaction are the exception: they go out at once, because the caller may hold a lock that other pushes wait for.
  */
@@ -47,8 +47,8 @@ export class Pusher {
   }
 
   /**
-   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made
-   * (of the same part of the store, where it has parts).
+   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs,
+   * no further one is made (of the same part of the store, where it has parts).
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {

@@ -9,21 +9,33 @@ import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
 import { isLimits, limitSettings, needsLimits, type QueueLimitOptions } from './limits.ts'
 
 export interface QueueOptions {
-  /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
+  /**
+   * Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset:
+   * nothing is checked.
+   */
   schema?: StandardSchema | undefined
-  /** Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in the store, for every process. */
+  /**
+   * Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in
+   * the store, for every process.
+   */
   capacity?: number | null | undefined
-  /** What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for pushes of this process. */
+  /**
+   * What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for
+   * pushes of this process.
+   */
   whenFull?: 'reject' | 'wait' | undefined
   /**
-   * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the delay before the next attempt;
-   * `'exponential'` unless set. Both are kept in the store, for every process and language. A `backoff` that is a function is not: only workers
-   * of this process call it.
+   * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the
+   * delay before the next attempt; `'exponential'` unless set. Both are kept in the store, for every process and
+   * language. A `backoff` that is a function is not: only workers of this process call it.
    */
   retry?: { attempts?: number | undefined; backoff?: Backoff | undefined } | undefined
   /** A worker that is silent for longer loses the job. 50 ms to 24 days, 30 s unless set. Kept in the store. */
   lease?: Duration | undefined
-  /** How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset. Kept in the store. */
+  /**
+   * How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset.
+   * Kept in the store.
+   */
   timeout?: Duration | null | undefined
   /**
    * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
@@ -31,8 +43,9 @@ export interface QueueOptions {
    */
   keep?: { done?: Duration | undefined; dead?: Duration | undefined } | undefined
   /**
-   * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take turns. Kept in the store.
-   * What is left out is no limit. Unset: the limits stay as they are. A store without limits (`capabilities.limits`) rejects them with `NotSupported`.
+   * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take
+   * turns. Kept in the store. What is left out is no limit. Unset: the limits stay as they are. A store without limits
+   * (`capabilities.limits`) rejects them with `NotSupported`.
    */
   limits?: QueueLimitOptions | undefined
 }

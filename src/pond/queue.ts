@@ -43,8 +43,8 @@ import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-op
 const MAX_REMOVED = 1000
 
 /**
- * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
- * handlers get: the schema's output, or without a schema the data as they were stored.
+ * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return,
+ * `Handled` the data that handlers get: the schema's output, or without a schema the data as they were stored.
  *
  * `Store…` in a list of errors stands for StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt and StoreFailed.
  */
@@ -83,8 +83,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /**
    * Resolves when the store has the job.
    *
-   * If it rejects, the job was not stored, with one exception: after `StoreUnavailable` only the answer may have been lost. To repeat such a
-   * push safely, give it an `id` and push again with the same one.
+   * If it rejects, the job was not stored, with one exception: after `StoreUnavailable` only the answer may have been
+   * lost. To repeat such a push safely, give it an `id` and push again with the same one.
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
    * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
    */
@@ -101,9 +101,10 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Pushes many jobs, in order. Items, data and options are read before the call returns. All are checked before any is stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can
-   * fail midway: the error's `pushed` is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each
-   * job its own `id` by `each`.
+   * Pushes many jobs, in order. Items, data and options are read before the call returns. All are checked before any is
+   * stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can fail midway: the error's `pushed`
+   * is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each job its own
+   * `id` by `each`.
    * @throws as `push`
    */
   pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
@@ -175,8 +176,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Sets what code cannot change any more, in any process, until `clearOverrides`: for people who look after a queue. A program that gives other values
-   * emits `overridden`. Only what is given is set; of `limits`, too.
+   * Sets what code cannot change any more, in any process, until `clearOverrides`: for people who look after a queue. A
+   * program that gives other values emits `overridden`. Only what is given is set; of `limits`, too.
    * @param options as those of `pond.queue` that are kept in the store; a `backoff` that is a function is not
    * @throws InvalidOption, NotSupported (limits, on a store without them), Closed, `Store…`
    */
@@ -203,7 +204,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Every setting: its value in effect, and who has set it, an operator, code or nobody. A queue that the store does not know has the defaults.
+   * Every setting: its value in effect, and who has set it, an operator, code or nobody. A queue that the store does
+   * not know has the defaults.
    * @throws Closed, `Store…`
    */
   async settings(): Promise<QueueSetting[]> {
@@ -215,7 +217,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Gives a group limits of its own, instead of those that the queue has for its groups, and a weight. Kept in the store. Groups take turns from then on.
+   * Gives a group limits of its own, instead of those that the queue has for its groups, and a weight. Kept in the
+   * store. Groups take turns from then on.
    * @param group the jobs without a group: `''`
    * @param limits what is left out is as the queue has it; null: all of it
    * @throws InvalidOption, InvalidName, NotSupported (a store without limits), Closed, `Store…`
@@ -240,10 +243,11 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
-   * lease, finished jobs newest first. Jobs that move while you page may be missed or seen twice; all others are listed once.
-   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before. The others are filters, which
-   * have no index: a rare match may take a look at every job of the state.
+   * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time,
+   * running jobs by the end of their lease, finished jobs newest first. Jobs that move while you page may be missed or
+   * seen twice; all others are listed once.
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before. The
+   * others are filters, which have no index: a rare match may take a look at every job of the state.
    * @returns fewer than `limit` only at the end of the list
    * @throws InvalidOption, InvalidName, NotSupported (a store without lists, `text` on a store without it), Closed, `Store…`
    */
@@ -260,7 +264,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /**
    * Changes a scheduled or waiting job. It keeps its id, key, group and attempts, and its place among jobs of its priority.
    * @returns `updated`; else nothing was changed: the state that the job has instead, or undefined if the store does not know it
-   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store without `update`), Closed, `Store…`
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store
+   *   without `update`), Closed, `Store…`
    */
   async update(id: string, options: UpdateOptions<Data>): Promise<'updated' | JobState | undefined> {
     this.#pond.assertOpen()
@@ -275,8 +280,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Removes jobs of any state, as if they had never been pushed. The claim of a running one is stale: its handler's `signal` is aborted, and its
-   * completion refused. A call that waits for the result rejects with `JobUnknown`.
+   * Removes jobs of any state, as if they had never been pushed. The claim of a running one is stale: its handler's
+   * `signal` is aborted, and its completion refused. A call that waits for the result rejects with `JobUnknown`.
    * @param ids the jobs, as an array: `remove([id])` for one
    * @returns how many the store had
    * @throws InvalidOption, InvalidName, NotSupported (a store without `remove`), Closed, `Store…`

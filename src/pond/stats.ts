@@ -3,7 +3,10 @@ import { merge, percentile } from '../values/histogram.ts'
 import type { HeldBack } from '../values/limits.ts'
 import { limitsOf, type QueueLimits } from './limits.ts'
 
-/** Milliseconds; undefined if nothing was measured. Each is read from log-spaced buckets (see `values/histogram.ts`) and is off by at most 4.5 %. */
+/**
+ * Milliseconds; undefined if nothing was measured. Each is read from log-spaced buckets (see `values/histogram.ts`) and
+ * is off by at most 4.5 %.
+ */
 export interface Percentiles {
   /** How many measurements. */
   count: number

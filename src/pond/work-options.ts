@@ -16,9 +16,9 @@ export interface WorkOptions {
   /** A job is claimed ahead only if it is expected to start within this; 0 to 24 days, 50 ms unless set. 0: never ahead. */
   window?: Duration | undefined
   /**
-   * Keeps slots free for urgent jobs: of `concurrency` slots, jobs with a priority below a lane's `minPriority` hold none of its `reserve`. Jobs at or
-   * above it may hold every slot. A worker with lanes claims nothing ahead. None unless set. A store that cannot claim by priority
-   * (`capabilities.limits`) rejects them with `NotSupported`.
+   * Keeps slots free for urgent jobs: of `concurrency` slots, jobs with a priority below a lane's `minPriority` hold
+   * none of its `reserve`. Jobs at or above it may hold every slot. A worker with lanes claims nothing ahead. None
+   * unless set. A store that cannot claim by priority (`capabilities.limits`) rejects them with `NotSupported`.
    */
   lanes?: readonly Lane[] | undefined
   /**
@@ -44,8 +44,8 @@ export interface BatchWorkOptions {
   /** How many batches run at once; 1 to 100,000, 1 unless set. */
   concurrency?: number | undefined
   /**
-   * How long jobs for which no batch becomes free are held beyond `batch.within`, as happens with `sameGroup`; then they are given back. 0 to 24 days,
-   * 50 ms unless set.
+   * How long jobs for which no batch becomes free are held beyond `batch.within`, as happens with `sameGroup`; then
+   * they are given back. 0 to 24 days, 50 ms unless set.
    */
   window?: Duration | undefined
   /** Run each batch in a transaction that commits with the completions; see `BatchContext.tx`. false unless set. As in `WorkOptions`. */
@@ -56,8 +56,8 @@ export interface BatchJobOptions {
   /** Most jobs in a batch; 1 to 10,000. */
   max: number
   /**
-   * How long a batch waits to become fuller, from the arrival of its first job. 0 to 24 days, less than half of the queue's lease; 0 unless set: not at
-   * all. A claim that is under way is waited for in any case.
+   * How long a batch waits to become fuller, from the arrival of its first job. 0 to 24 days, less than half of the
+   * queue's lease; 0 unless set: not at all. A claim that is under way is waited for in any case.
    */
   within?: Duration | undefined
   /** A batch of so many jobs waits no longer; 1 to `max`. If not set: `max` with `within`, else 1. */

@@ -82,12 +82,14 @@ export const PREFER = string({
 })
 export const REQUESTED_WITH = string({
   description:
-    'Of any value. Where there is no body, a request needs this, `Prefer`, or the Content-Type of a body: forms of web pages can send none of them.',
+    'Of any value. Where there is no body, a request needs this, `Prefer`, or the Content-Type of a body: forms ' +
+    'of web pages can send none of them.',
   examples: ['curl'],
 })
 export const IDEMPOTENCY_KEY = string({
   description:
-    'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its own, that counts instead.',
+    'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its ' +
+    'own, that counts instead.',
   pattern: '^[!#-+\\-.-~]{1,255}$',
 })
 export const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
@@ -157,7 +159,8 @@ export const jobList = reply(
   {
     next: described(
       cursor,
-      'Give it as `after` for the next page, which goes on there even if the job has moved on; left out on the last one. A page may be shorter than its limit.',
+      'Give it as `after` for the next page, which goes on there even if the job has moved on; left out on the ' +
+        'last one. A page may be shorter than its limit.',
     ),
   },
 )

@@ -1,10 +1,10 @@
 /**
  * Claims for workers over HTTP, which wait if there is no job.
  *
- * The workers that wait for a queue stand in a line. A notification, or the poll that makes up for a missed one, makes the first of them ask
- * the store. If it gets jobs, the next two ask, then four, and so on: with a hundred waiting workers, one job costs one call. If one gets
- * nothing there is nothing for all, so the workers that do not wait are answered then. Workers that ask for urgent jobs only (`minPriority`)
- * stand in lines of their own.
+ * The workers that wait for a queue stand in a line. A notification, or the poll that makes up for a missed one, makes
+ * the first of them ask the store. If it gets jobs, the next two ask, then four, and so on: with a hundred waiting
+ * workers, one job costs one call. If one gets nothing there is nothing for all, so the workers that do not wait are
+ * answered then. Workers that ask for urgent jobs only (`minPriority`) stand in lines of their own.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 import { SHORTEST_RETRY_AFTER } from '../worker/claim-loop.ts'
@@ -16,8 +16,8 @@ const PRIORITIES = 10
 /** Most claims under way at once for a line. */
 const MAX_CLAIMS = 16
 /**
- * Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. After a call that failed it is one job, and twice as
- * many with each answer: together they may be too much to be delivered.
+ * Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. After a call that failed
+ * it is one job, and twice as many with each answer: together they may be too much to be delivered.
  */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024

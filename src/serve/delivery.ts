@@ -39,8 +39,8 @@ export interface Delivery {
   /** Milliseconds that a request may take. */
   timeout: number
   /**
-   * Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL. Unset: for failures a
-   * process warning, as for any job.
+   * Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL.
+   * Unset: for failures a process warning, as for any job.
    */
   onFailure?: ((job: { id: string; queue: string; attempt: number }, message: string) => void) | undefined
 }
@@ -98,7 +98,10 @@ function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: Abo
   return receiver.post({ ...headers, 'user-agent': `millpond/${version()}` }, body, signal)
 }
 
-/** What is sent for a job, but for `user-agent`; `contract/vectors/wire/webhook.json` has cases. @param seconds since 1970, of this attempt */
+/**
+ * What is sent for a job, but for `user-agent`; `contract/vectors/wire/webhook.json` has cases.
+ * @param seconds since 1970, of this attempt
+ */
 export function webhookRequest(keys: readonly Buffer[], job: Job, seconds: number) {
   const { id, queue, attempt, attempts, data, trace, pushedAt } = job
   const body = jsonText({ type: queue, timestamp: pushedAt.toISOString(), data, id, attempt, attempts })
@@ -121,7 +124,10 @@ function refused({ status, headers }: Answer, rates: boolean, context: Context):
   return new Refused(`${message} and asked for a pause; it counts as no attempt`, context.rateLimited(delay))
 }
 
-/** The JSON of an answer. Undefined if there is none, too much, or it cannot be stored as it is or is not plain: the work is done in any case. */
+/**
+ * The JSON of an answer. Undefined if there is none, too much, or it cannot be stored as it is or is not plain: the
+ * work is done in any case.
+ */
 function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
   const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(headers['content-type'] ?? '')
   const coding = headers['content-encoding'] ?? 'identity'

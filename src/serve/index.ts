@@ -38,16 +38,19 @@ export interface ServeOptions {
   maxPayload?: number | undefined
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration | undefined
-  /** Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered at once. */
+  /**
+   * Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set.
+   * Further ones are answered at once.
+   */
   maxWaiting?: number | undefined
   /**
-   * Most of them for one client, that is, for one address; 0 to 1,000,000, half of `maxWaiting` unless set. Behind a proxy all clients count as
-   * one.
+   * Most of them for one client, that is, for one address; 0 to 1,000,000, half of `maxWaiting` unless set. Behind a
+   * proxy all clients count as one.
    */
   maxWaitingPerClient?: number | undefined
   /**
-   * Connections that the server in front takes at once; 1 to 1,000,000, 1,024 unless set. Delayed 401s hold at most a quarter of them; further
-   * 401s are answered at once.
+   * Connections that the server in front takes at once; 1 to 1,000,000, 1,024 unless set. Delayed 401s hold at most a
+   * quarter of them; further 401s are answered at once.
    */
   maxConnections?: number | undefined
   /** Called for each request without a valid token, which is a 401. It is not given the tokens. Unset: nothing is called. */

@@ -177,8 +177,8 @@ const TIME =
   /^(\d{4}-[01]\d-[0-3]\d)[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /**
- * Milliseconds since 1970 of a date-time (RFC 3339); a leap second is the second after it. Undefined if it is none, or if in UTC it is after
- * the year 9999, which no answer could name.
+ * Milliseconds since 1970 of a date-time (RFC 3339); a leap second is the second after it. Undefined if it is none, or
+ * if in UTC it is after the year 9999, which no answer could name.
  */
 export function timeOf(text: string): number | undefined {
   const [, date] = TIME.exec(text) ?? []

@@ -1,5 +1,6 @@
 /**
- * Requests to a webhook's receiver, which may answer anything. By node:http, because `fetch` decodes bodies and emits errors that nobody handles.
+ * Requests to a webhook's receiver, which may answer anything. By node:http, because `fetch` decodes bodies and emits
+ * errors that nobody handles.
  *
  * - Nothing is decompressed, and no redirect is followed.
  * - The status counts, however the body ends: whole, cut off, endless or late.

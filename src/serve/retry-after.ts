@@ -15,8 +15,8 @@ const DATES: readonly RegExp[] = [
 ]
 
 /**
- * Milliseconds that it asks to wait, from a second to a day. Undefined if it names no time ahead: it is malformed, 0, or a date that is past,
- * perhaps because clocks differ. The caller's own backoff is better then.
+ * Milliseconds that it asks to wait, from a second to a day. Undefined if it names no time ahead: it is malformed, 0,
+ * or a date that is past, perhaps because clocks differ. The caller's own backoff is better then.
  */
 export function retryAfter(value: string, now: number): number | undefined {
   const text = value.trim()

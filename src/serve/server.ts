@@ -1,7 +1,8 @@
 /**
  * The service behind node:http: bounds on everything that comes, and a stop that loses nothing.
  *
- * Stopping: no new connections; requests that wait are answered with what is known; requests under way may finish; then connections are cut.
+ * Stopping: no new connections; requests that wait are answered with what is known; requests under way may finish; then
+ * connections are cut.
  */
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'

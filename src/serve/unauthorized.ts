@@ -1,9 +1,10 @@
 /**
  * Requests without a valid token. Each is reported; the more of them a client sends, the later each is answered.
  *
- * A request with a valid token is never delayed, nor refused because of invalid ones before it. Behind a proxy all clients have one address, so a
- * client with invalid tokens would lock out the others. The delay does not protect the token; its length does: 96 random bits cannot be guessed.
- * The delay keeps guessing cheap for the service. It depends only on the number of invalid requests, so it reveals nothing about the token.
+ * A request with a valid token is never delayed, nor refused because of invalid ones before it. Behind a proxy all
+ * clients have one address, so a client with invalid tokens would lock out the others. The delay does not protect the
+ * token; its length does: 96 random bits cannot be guessed. The delay keeps guessing cheap for the service. It depends
+ * only on the number of invalid requests, so it reveals nothing about the token.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TtlMap } from '../values/ttl-map.ts'

@@ -8,10 +8,16 @@ import { DEFAULTS } from '../values/contract-defaults.ts'
 /** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
 const MOST_IDS = 1_000
 
-/** Names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one comes late at most: whoever waits also looks by itself. */
+/**
+ * Names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one comes late at
+ * most: whoever waits also looks by itself.
+ */
 const MAX_QUEUES = 10_000
 
-/** A job that is due sooner, in milliseconds, rings for work when it is scheduled: a claim then tells when. Later ones are seen by the next sweep. */
+/**
+ * A job that is due sooner, in milliseconds, rings for work when it is scheduled: a claim then tells when. Later ones
+ * are seen by the next sweep.
+ */
 export const SOON = DEFAULTS.store.soon
 
 export type Kind = Bell['kind']

@@ -1,6 +1,7 @@
 /**
- * Reads a folder of `contract/`, for a process that runs from the sources. The build (`build/main.ts`) replaces each module that calls
- * this, `sql-files.ts` or `lua-files.ts`, by one that holds the files' texts, so that the published package and a bundle of it read no files.
+ * Reads a folder of `contract/`, for a process that runs from the sources. The build (`build/main.ts`) replaces each
+ * module that calls this, `sql-files.ts` or `lua-files.ts`, by one that holds the files' texts, so that the published
+ * package and a bundle of it read no files.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 

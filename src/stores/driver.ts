@@ -57,6 +57,7 @@ function notLoaded(store: string, name: string, cause: unknown): MillpondError {
   const missing = /not find|not resolve|not a dependency/i.test(said) && new RegExp(`["']${name}["']`).test(said)
   const message = missing
     ? `the ${store} store needs the package ${name}: npm install ${name}`
-    : `the package ${name} of the ${store} store cannot be loaded: ${safeText(cause)}. If this is a bundle, leave ${name} out of it (external), and install it beside the bundle`
+    : `the package ${name} of the ${store} store cannot be loaded: ${safeText(cause)}. If this is a bundle, leave ` +
+      `${name} out of it (external), and install it beside the bundle`
   return new MillpondError('DriverMissing', message, { cause })
 }

@@ -1,6 +1,7 @@
 /**
- * Who has set what: contract/operations.md, "configure". Code and an operator each have their own value of a setting. The operator's is in effect,
- * else the code's, else the default. So a program that starts does not undo what an operator has set.
+ * Who has set what: contract/operations.md, "configure". Code and an operator each have their own value of a setting.
+ * The operator's is in effect, else the code's, else the default. So a program that starts does not undo what an
+ * operator has set.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from '../store.ts'

@@ -7,7 +7,11 @@ export function invalid(message: string): never {
   throw new MillpondError('InvalidOption', message)
 }
 
-/** @param query names in the URL's query @param by whose options they are, for messages @throws InvalidOption for a name that is not known */
+/**
+ * @param query names in the URL's query
+ * @param by whose options they are, for messages
+ * @throws InvalidOption for a name that is not known
+ */
 export function checkNames(
   { clock: _, ...options }: Readonly<Record<string, unknown>>,
   query: Iterable<string>,

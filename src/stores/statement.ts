@@ -3,8 +3,12 @@ import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 
 /** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
-const CONTROL =
-  /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction)\b|rollback\b(?!\s+(?:work\s+|transaction\s+)?to\b))/i
+const CONTROL = new RegExp(
+  /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*/.source +
+    `(?:${/(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction)\b/.source}|` +
+    `${/rollback\b(?!\s+(?:work\s+|transaction\s+)?to\b)/.source})`,
+  'i',
+)
 
 /** @param where what was called @throws InvalidOption */
 export function checkStatement(where: 'ctx.tx' | 'ctx.replica', text: unknown, params: unknown): void {

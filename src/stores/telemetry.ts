@@ -1,6 +1,6 @@
 /**
- * Publishes each operation of a store on the channel `millpond:operation` of `node:diagnostics_channel`, once it has ended. Transactions are no
- * operations. With no subscriber, nothing is measured.
+ * Publishes each operation of a store on the channel `millpond:operation` of `node:diagnostics_channel`, once it has
+ * ended. Transactions are no operations. With no subscriber, nothing is measured.
  */
 import { channel } from 'node:diagnostics_channel'
 import type { OperationName, Store } from '../store.ts'

@@ -1,6 +1,6 @@
 /**
- * Transactions of handlers, in the stores that have them. One begins with the first statement or push; one that is never used costs nothing:
- * its completion goes with the others.
+ * Transactions of handlers, in the stores that have them. One begins with the first statement or push; one that is
+ * never used costs nothing: its completion goes with the others.
  *
  *   unused ── query, push ──► open ── complete, rollback ──► ended
  *      └────────── complete, rollback ──────────────────────────┘

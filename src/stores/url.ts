@@ -20,7 +20,10 @@ function serverUrl(text: string, example: string): URL {
   }
 }
 
-/** The servers of a URL that names several, one after the other: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
+/**
+ * The servers of a URL that names several, one after the other: `postgres://one:5432,two:5432/database` is not a URL to
+ * the rest of the world.
+ */
 export function serverUrls(text: string, example: string): [URL, ...URL[]] {
   const [, before = '', hosts = '', rest = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? []
   const [first, ...others] = hosts.split(',')

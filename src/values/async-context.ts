@@ -1,6 +1,7 @@
 /**
- * The application's functions run in the asynchronous context (`AsyncLocalStorage`) in which they were registered. Without that a handler would run
- * in the context of whatever woke its worker, such as another user's request that pushed a job.
+ * The application's functions run in the asynchronous context (`AsyncLocalStorage`) in which they were registered.
+ * Without that a handler would run in the context of whatever woke its worker, such as another user's request that
+ * pushed a job.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 

@@ -13,7 +13,10 @@ import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkOptions, type Rules } from './options.ts'
 
-/** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
+/**
+ * delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds;
+ * `contract/vectors/backoff.json` has cases.
+ */
 export interface BackoffPolicy {
   /** Delay after the first attempt, in milliseconds. */
   base: number

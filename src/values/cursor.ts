@@ -1,6 +1,7 @@
 /**
- * Where a page of a list ends. A store puts into it all that its order needs, so that the next page begins there even if the job has moved on or
- * is gone: the state, then fields of the store's own, joined by dots. Callers only hand it back.
+ * Where a page of a list ends. A store puts into it all that its order needs, so that the next page begins there even
+ * if the job has moved on or is gone: the state, then fields of the store's own, joined by dots. Callers only hand it
+ * back.
  */
 import type { JobState } from '../store.ts'
 import { MillpondError } from './errors.ts'

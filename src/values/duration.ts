@@ -2,8 +2,8 @@ import { DEFAULTS } from './contract-defaults.ts'
 import { MillpondError } from './errors.ts'
 
 /**
- * `'250ms' '30s' '5m' '1h' '7d'`, or a number of milliseconds. Any string passes the types, so that it can come from an environment variable; one
- * of another form is refused with `InvalidOption`.
+ * `'250ms' '30s' '5m' '1h' '7d'`, or a number of milliseconds. Any string passes the types, so that it can come from an
+ * environment variable; one of another form is refused with `InvalidOption`.
  */
 export type Duration = number | string
 

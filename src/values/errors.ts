@@ -52,7 +52,10 @@ const retryable: ReadonlySet<string> = new Set(RETRYABLE)
 
 /** What further facts an error may carry, by name. */
 export interface ErrorDetails {
-  /** What the error was made from. The error of a driver or of the platform is kept as a copy without secrets and payloads (`safeError`). */
+  /**
+   * What the error was made from. The error of a driver or of the platform is kept as a copy without secrets and
+   * payloads (`safeError`).
+   */
   cause?: unknown
   /** The same, for what a function of the application's threw: kept as it is, since it is the application's own. */
   thrown?: unknown

@@ -51,7 +51,10 @@ export interface LimitSettings {
 export interface HeldBack {
   /** Milliseconds until the queue's rate, or a pause by `ctx.rateLimited`, allows a start; 0: now. null: as many jobs run as may. */
   nextStart: number | null
-  /** Groups with waiting jobs that wait for a slot of their own; 0 unless groups take turns. A store may stop counting at 10,000, and leave out groups that no claim has looked at since something happened to them. */
+  /**
+   * Groups with waiting jobs that wait for a slot of their own; 0 unless groups take turns. A store may stop counting
+   * at 10,000, and leave out groups that no claim has looked at since something happened to them.
+   */
   groupsAtLimit: number
   /** Groups with waiting jobs that wait for their rate or the end of their pause; counted alike. */
   groupsHeld: number

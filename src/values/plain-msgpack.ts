@@ -12,7 +12,8 @@ const PROTO = '__proto__'
  * Walks the bytes before they are unpacked. The unpacker reserves room for an array as long as its head claims, so that a few nested heads
  * of five bytes could claim all memory there is; it renames `__proto__`; and it knows extensions that are no payload.
  *
- * What a head claims is never believed: each item must be there, and takes a byte at least. A frame is an open array or map: how many items are still to come, for a map its keys and values counted each.
+ * What a head claims is never believed: each item must be there, and takes a byte at least. A frame is an open array or
+ * map: how many items are still to come, for a map its keys and values counted each.
  * @param maxDepth levels of arrays and maps
  * @param refusal makes the error to throw from the reason, which shows nothing of the bytes
  */

@@ -1,6 +1,7 @@
 /**
- * Rates of starts, by the generic cell rate algorithm (GCRA; ITU-T I.371, Annex A). All that is kept of a rate is one time, `full`, in microseconds:
- * when all that was started is paid for. `contract/vectors/rate.json` pins the arithmetic.
+ * Rates of starts, by the generic cell rate algorithm (GCRA; ITU-T I.371, Annex A). All that is kept of a rate is one
+ * time, `full`, in microseconds: when all that was started is paid for. `contract/vectors/rate.json` pins the
+ * arithmetic.
  *
  *   step = ⌈per × 1000 ÷ count⌉        what one start costs, in microseconds
  *   a start of cost c is allowed from   full − (max(burst, c) − c) × step
@@ -21,7 +22,10 @@ export interface RateOptions {
   count: number
   /** In this time; 1 ms to 1 day, and long enough that a start takes a microsecond. */
   per: Duration
-  /** Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set or where null, at least 1. */
+  /**
+   * Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set or where
+   * null, at least 1.
+   */
   burst?: number | null | undefined
 }
 
@@ -61,7 +65,10 @@ const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
 export const burstOf = ({ count, per, burst }: Rate): number =>
   burst ?? Math.max(1, Math.floor((count * DEFAULTS.rate.burstTime) / per))
 
-/** What `full` counts as: after a change of the rate or a step back of the clock, it may lie further ahead than any start by this rate leaves it. */
+/**
+ * What `full` counts as: after a change of the rate or a step back of the clock, it may lie further ahead than any
+ * start by this rate leaves it.
+ */
 export const boundedFull = (rate: Rate, full: number, fullCost: number, now: number): number =>
   Math.min(full, now + Math.max(burstOf(rate), fullCost) * stepOf(rate))
 
@@ -73,6 +80,9 @@ export const startableAt = (rate: Rate, full: number, cost: number): number =>
 export const fullAfter = (rate: Rate, full: number, now: number, cost: number): number =>
   Math.max(full, now) + cost * stepOf(rate)
 
-/** `full` after a start was given back. Only the part of its cost that has not expired is given back; more would allow starts above the rate. */
+/**
+ * `full` after a start was given back. Only the part of its cost that has not expired is given back; more would allow
+ * starts above the rate.
+ */
 export const fullWithout = (rate: Rate, full: number, now: number, startedAt: number, cost: number): number =>
   full - Math.min(cost * stepOf(rate), Math.max(0, startedAt + cost * stepOf(rate) - now))

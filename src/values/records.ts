@@ -111,7 +111,10 @@ export interface Claimed {
   lease: number
   /** Highest priority first, then in the order of first pushes. Fewer jobs than asked for do not mean an empty queue. */
   jobs: ClaimedJob[]
-  /** Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then; null: no such time is known. */
+  /**
+   * Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then;
+   * null: no such time is known.
+   */
   retryAfter: number | null
   /** true: the queue has a limit or a rate, so a job that is claimed ahead takes a slot or a start from others. */
   limited: boolean
@@ -130,7 +133,10 @@ export interface Completion extends Hold {
 }
 export interface Failure extends Hold {
   error: JobError
-  /** Milliseconds until the next attempt; `backoff`: by the queue's setting; null: no further attempt. With no attempt left, the job is dead in any case. */
+  /**
+   * Milliseconds until the next attempt; `backoff`: by the queue's setting; null: no further attempt. With no attempt
+   * left, the job is dead in any case.
+   */
   delay: number | 'backoff' | null
 }
 export interface Release extends Hold {

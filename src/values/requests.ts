@@ -33,13 +33,19 @@ export interface ListRequest {
 
 /** A job in a list. */
 export interface ListedRecord extends JobRecord {
-  /** Where a page ends that ends with this job: the next one begins there, even if the job has moved on or is gone. Each store has its own form. */
+  /**
+   * Where a page ends that ends with this job: the next one begins there, even if the job has moved on or is gone. Each
+   * store has its own form.
+   */
   cursor: string
 }
 
 export interface Listed {
   jobs: ListedRecord[]
-  /** Where to go on; null: the list ended. A call looks at a bounded number of jobs, so with a filter a page may be short or empty and not the last. */
+  /**
+   * Where to go on; null: the list ended. A call looks at a bounded number of jobs, so with a filter a page may be
+   * short or empty and not the last.
+   */
   next: string | null
 }
 

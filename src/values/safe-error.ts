@@ -1,9 +1,9 @@
 /**
  * Errors of drivers, servers and the platform, made safe to throw, to log and to inspect.
  *
- * Such an error may carry what the failed call was given: parameters, a connection's settings, the row that broke a constraint. `safeError` copies
- * what only names things (name, code, constraint, message, stack) and drops all other properties. It also masks the parts of messages
- * that are known to repeat input.
+ * Such an error may carry what the failed call was given: parameters, a connection's settings, the row that broke a
+ * constraint. `safeError` copies what only names things (name, code, constraint, message, stack) and drops all other
+ * properties. It also masks the parts of messages that are known to repeat input.
  */
 
 import { isError } from './realms.ts'
@@ -22,8 +22,8 @@ const KINDS = [TypeError, RangeError, SyntaxError] as const
 const QUOTED = /(["'`«»„“”‘’]).*["'`«»„“”‘’]/s
 
 /**
- * What messages repeat of their input, wherever they come from. A message may be as long as a payload, so each pattern takes linear time: it
- * never looks at the same text again from another start.
+ * What messages repeat of their input, wherever they come from. A message may be as long as a payload, so each pattern
+ * takes linear time: it never looks at the same text again from another start.
  */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   // Redis, of a command that is unknown or renamed.
@@ -65,7 +65,8 @@ function textOf(thrown: unknown, depth: number): string {
 
 /**
  * An error of the application's, as far as Millpond writes of it by itself: name, code and where it was thrown, such as
- * `TypeError at sendMail (file:///app/mail.ts:12:5)`. Its message may hold a payload, and is left out; that of a MillpondError does not. Never throws.
+ * `TypeError at sendMail (file:///app/mail.ts:12:5)`. Its message may hold a payload, and is left out; that of a
+ * MillpondError does not. Never throws.
  */
 export function errorSummary(thrown: unknown): string {
   try {

@@ -38,7 +38,8 @@ export function validate<Output>(
     const first = issues[0]
     throw new MillpondError(
       'SchemaMismatch',
-      `data does not fit the schema of queue ${queue}: ${first?.path === undefined ? '' : `${first.path}: `}${first?.message ?? 'no reason given'}` +
+      `data does not fit the schema of queue ${queue}: ${first?.path === undefined ? '' : `${first.path}: `}` +
+        (first?.message ?? 'no reason given') +
         (issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''),
       { issues, queue },
     )

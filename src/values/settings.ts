@@ -33,7 +33,10 @@ export interface QueueSettings {
   groupRate?: Rate | null
 }
 
-/** The settings of which code and an operator each have their own value. `paused` and `grouped` are not among them: there the last call wins. */
+/**
+ * The settings of which code and an operator each have their own value. `paused` and `grouped` are not among them:
+ * there the last call wins.
+ */
 export type SettingName = Exclude<keyof QueueSettings, 'queue' | 'paused' | 'grouped'>
 
 /** What `configure` takes. */

@@ -1,6 +1,6 @@
 /**
- * What a value is once it was stored and read again. JSON has no Date, so a Date is its ISO text; a class with `toJSON` is what that returns.
- * Bytes stay bytes: a Buffer comes back as a `Uint8Array`.
+ * What a value is once it was stored and read again. JSON has no Date, so a Date is its ISO text; a class with `toJSON`
+ * is what that returns. Bytes stay bytes: a Buffer comes back as a `Uint8Array`.
  */
 export type Stored<Value> = unknown extends Value
   ? Value

@@ -27,8 +27,9 @@ type MaybePromise<T> = T | Promise<T>
 
 export interface AcceptOptions<Input = unknown> {
   /**
-   * Whether the request may push. true: yes; a Response is sent as it is; anything else is a 403. Called before the body is read. Unset: every
-   * request may. Here and in the other hooks, `request.formData()`, `request.clone()` and the like keep to `maxBody` and `bodyTimeout`.
+   * Whether the request may push. true: yes; a Response is sent as it is; anything else is a 403. Called before the
+   * body is read. Unset: every request may. Here and in the other hooks, `request.formData()`, `request.clone()` and
+   * the like keep to `maxBody` and `bodyTimeout`.
    */
   guard?: ((request: Request) => MaybePromise<Verdict>) | undefined
   /**
@@ -39,9 +40,9 @@ export interface AcceptOptions<Input = unknown> {
   /** Options of the push, such as priority, delay, key or group. If they have an `id`, an `Idempotency-Key` is ignored. Unset: none. */
   push?: ((request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>) | undefined
   /**
-   * Whether the request may see a job that existed already, by the `key` or `id` of `push` or by its `Idempotency-Key`. Anything but true is a
-   * 409, which shows nothing of the job. Unset: only a job of the same `Idempotency-Key` and scope is shown. `'shared'`: all clients are one
-   * tenant and may see each other's jobs.
+   * Whether the request may see a job that existed already, by the `key` or `id` of `push` or by its `Idempotency-Key`.
+   * Anything but true is a 409, which shows nothing of the job. Unset: only a job of the same `Idempotency-Key` and
+   * scope is shown. `'shared'`: all clients are one tenant and may see each other's jobs.
    */
   existing?: 'shared' | ((request: Request, job: JobInfo) => MaybePromise<boolean>) | undefined
   /** How the header `Idempotency-Key` is handled; see there for the defaults. */

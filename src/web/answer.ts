@@ -34,8 +34,9 @@ export function encodedBody(format: Format, body: object): Uint8Array<ArrayBuffe
 }
 
 /**
- * JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and infinities are null. Half of
- * a surrogate pair becomes a replacement character: strict parsers refuse the whole document for it.
+ * JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and
+ * infinities are null. Half of a surrogate pair becomes a replacement character: strict parsers refuse the whole
+ * document for it.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {

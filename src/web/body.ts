@@ -13,7 +13,8 @@ import { parseJson } from './json.ts'
 import { unsupportedType } from './problem.ts'
 
 const SUPPORTED =
-  'application/json, application/x-www-form-urlencoded, multipart/form-data, application/msgpack, application/vnd.msgpack, application/x-msgpack'
+  'application/json, application/x-www-form-urlencoded, multipart/form-data, ' +
+  'application/msgpack, application/vnd.msgpack, application/x-msgpack'
 
 /**
  * The body as a value; undefined if there is neither a body nor a Content-Type.

@@ -13,9 +13,10 @@ export interface Bounds {
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'text'] as const
 
 /**
- * Bounds the body of a request whichever way it is read: `json()`, `formData()`, `body`, `clone()` and so on. A body that is no JSON or no
- * form is a Refusal to the hook that takes it for one. The request is changed in place: a copy would be another request to the hooks, and to
- * the framework that made it. A body that was read before, or is being read, is left as it is: nobody can read it again.
+ * Bounds the body of a request whichever way it is read: `json()`, `formData()`, `body`, `clone()` and so on. A body
+ * that is no JSON or no form is a Refusal to the hook that takes it for one. The request is changed in place: a copy
+ * would be another request to the hooks, and to the framework that made it. A body that was read before, or is being
+ * read, is left as it is: nobody can read it again.
  */
 export function boundBody(request: Request, limits: BodyLimits): Bounds {
   const bounds: Bounds = { refusal: undefined }

@@ -63,7 +63,10 @@ export async function closeServer(server: ClosableServer, options?: CloseServerO
   }
 }
 
-/** Node's diagnostics channel for sent answers. Other runtimes do not publish on it; a connection may then be closed soon after an answer. */
+/**
+ * Node's diagnostics channel for sent answers. Other runtimes do not publish on it; a connection may then be closed
+ * soon after an answer.
+ */
 const RESPONSE_FINISHED = 'http.server.response.finish'
 
 function stopListening(server: ClosableServer, closed: () => void): void {

@@ -1,4 +1,7 @@
-/** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `request-rules.ts` and `response-rules.ts`. */
+/**
+ * Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in
+ * `request-rules.ts` and `response-rules.ts`.
+ */
 import { type Duration, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
@@ -27,8 +30,8 @@ export interface CoalesceResponsesOptions {
   /**
    * Further request headers that answers differ by, such as `X-Tenant`: their values become part of the key. None unless set.
    *
-   * A header that is in none of `vary`, `ignore`, the `covers` of `key` and the list of docs/coalesce.md makes its request personal: the request
-   * shares nothing.
+   * A header that is in none of `vary`, `ignore`, the `covers` of `key` and the list of docs/coalesce.md makes its
+   * request personal: the request shares nothing.
    */
   vary?: readonly string[] | undefined
   /** Further request headers that no answer depends on, such as the request id of a proxy. None unless set. */
@@ -49,7 +52,10 @@ export interface ResponseCounts extends SharingCounts {
 }
 
 export interface CoalescedResponses {
-  /** Answers with the result of `next`, its own or a shared one. @throws InvalidOption (`key` returned something else), and what `next` throws: all waiting requests get it */
+  /**
+   * Answers with the result of `next`, its own or a shared one.
+   * @throws InvalidOption (`key` returned something else), and what `next` throws: all waiting requests get it
+   */
   (request: Request, next: () => Response | Promise<Response>): Promise<Response>
   /** Forgets the answers kept for this key: a URL, unless `key` was set. Later requests do not share a run under way either. */
   clear(key: string): void

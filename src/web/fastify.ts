@@ -25,8 +25,9 @@ export interface FastifyOutgoing {
 }
 
 /**
- * For `app.register(toFastify(handler), { prefix: '/emails' })`: the handler gets every request below the prefix. It is a plugin, not a route,
- * because the handler reads the body itself: inside the plugin Fastify's parsers are off. Fastify's hooks and its error handler apply.
+ * For `app.register(toFastify(handler), { prefix: '/emails' })`: the handler gets every request below the prefix. It is
+ * a plugin, not a route, because the handler reads the body itself: inside the plugin Fastify's parsers are off.
+ * Fastify's hooks and its error handler apply.
  *
  * Requests of one connection are handled one after the other; a connection with more than 16 unanswered requests is cut.
  */

@@ -23,19 +23,23 @@ import { Watcher } from './watcher.ts'
 
 export interface FollowOptions {
   /**
-   * Whether the request may see this job, or with DELETE cancel it. true: yes; a Response is sent as it is; anything else is a 404, as if there
-   * were no such job. Unset: every client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
+   * Whether the request may see this job, or with DELETE cancel it. true: yes; a Response is sent as it is; anything
+   * else is a 404, as if there were no such job. Unset: every client that knows the id may. An id has 74 random bits,
+   * but an id derived from an `Idempotency-Key` has none.
    */
   guard?: ((request: Request, job: JobInfo) => Verdict | Promise<Verdict>) | undefined
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: ((request: Request) => string | undefined) | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
   maxWait?: Duration | undefined
-  /** Most long polls and event streams at once; 0 to 1,000,000, 1,000 unless set. Further polls are answered at once, further streams get a 503. */
+  /**
+   * Most long polls and event streams at once; 0 to 1,000,000, 1,000 unless set. Further polls are answered at once,
+   * further streams get a 503.
+   */
   maxFollowers?: number | undefined
   /**
-   * Most of them for one client; 0 to 1,000,000, `maxFollowers` unless set. A client is the address of a connection, known behind `toNode` and
-   * `toFastify` only. Behind a proxy all clients count as one.
+   * Most of them for one client; 0 to 1,000,000, `maxFollowers` unless set. A client is the address of a connection,
+   * known behind `toNode` and `toFastify` only. Behind a proxy all clients count as one.
    */
   maxFollowersPerClient?: number | undefined
   /** Time between heartbeats on an event stream without events; 10 ms to 24 days, 15 s unless set. */

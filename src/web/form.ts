@@ -1,6 +1,6 @@
 /**
- * Forms, bounded before they are parsed. The parsers of platforms take seconds for a body of half a million fields, or for a boundary as long
- * as a header may be.
+ * Forms, bounded before they are parsed. The parsers of platforms take seconds for a body of half a million fields, or
+ * for a boundary as long as a header may be.
  */
 import { malformed } from './body-limits.ts'
 import { type ContentType, contentType } from './headers.ts'

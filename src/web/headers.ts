@@ -1,4 +1,7 @@
-/** The request headers that are read here. Each is bounded in length. A header that does not parse counts as absent, unless said otherwise. */
+/**
+ * The request headers that are read here. Each is bounded in length. A header that does not parse counts as absent,
+ * unless said otherwise.
+ */
 
 import { MAX_HEADER_LENGTH } from '../values/accept.ts'
 

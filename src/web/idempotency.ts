@@ -7,8 +7,9 @@ import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {
   /**
-   * The owner of a key, such as the user or tenant of the session: the same key in another scope makes another job. A request with a key but
-   * an undefined or empty scope is a 400. Unset: the scope is the `Authorization` header, so a retry with a new token makes another job.
+   * The owner of a key, such as the user or tenant of the session: the same key in another scope makes another job. A
+   * request with a key but an undefined or empty scope is a 400. Unset: the scope is the `Authorization` header, so a
+   * retry with a new token makes another job.
    */
   scope?: ((request: Request) => string | undefined | Promise<string | undefined>) | undefined
   /** Whether a repeated request must have the same payload; if it differs, it is a 422. true unless set. */
@@ -18,7 +19,8 @@ export interface IdempotencyOptions {
 export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }
 
 /**
- * The request's `Idempotency-Key`: a quoted string, as its draft has it, or the bare token that most clients send; undefined if there is none.
+ * The request's `Idempotency-Key`: a quoted string, as its draft has it, or the bare token that most clients send;
+ * undefined if there is none.
  * @throws Refusal: 400, the key is malformed
  */
 export function keyOf(request: Request): string | undefined {

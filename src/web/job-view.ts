@@ -4,8 +4,8 @@ import type { JobInfo, JobPart } from '../values/job.ts'
 import { defined } from '../values/options.ts'
 
 /**
- * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The payload, the worker and the
- * error's stack are never included.
+ * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The
+ * payload, the worker and the error's stack are never included.
  */
 export interface JobView extends Pick<JobInfo, 'id' | 'queue' | 'state' | 'priority' | 'attempt' | 'attempts'> {
   pushedAt: string

@@ -1,6 +1,7 @@
 /**
- * JSON in which every integer arrives as it was written. A JavaScript number holds integers up to 2^53 exactly; `JSON.parse` changes many larger
- * ones without a word: 9007199254740993 becomes 9007199254740992. Such a text is refused.
+ * JSON in which every integer arrives as it was written. A JavaScript number holds integers up to 2^53 exactly;
+ * `JSON.parse` changes many larger ones without a word: 9007199254740993 becomes 9007199254740992. Such a text is
+ * refused.
  */
 import { MillpondError } from '../values/errors.ts'
 import { pathTo } from '../values/well-formed.ts'

@@ -22,8 +22,8 @@ const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 const hangUps = new WeakMap<Request, AbortSignal>()
 
 /**
- * Calls back if the answer cannot be sent whole. This is known only behind `toNode` or `toFastify`; for other requests there is no call. Their
- * own signal does not tell: `Deno.serve` aborts it also after answers that were sent.
+ * Calls back if the answer cannot be sent whole. This is known only behind `toNode` or `toFastify`; for other requests
+ * there is no call. Their own signal does not tell: `Deno.serve` aborts it also after answers that were sent.
  */
 export function onUnsent(request: Request, callback: () => void): void {
   hangUps.get(request)?.addEventListener('abort', callback, { once: true })

@@ -11,7 +11,10 @@ import { problem, problemOf, reporter } from './problem.ts'
 export { type ClosableServer, type CloseServerOptions, closeServer } from './close-server.ts'
 
 export interface NodeOptions {
-  /** How long a client may take to read 64 KiB of its answer, or the rest of it; 1 ms to 24 days, 60 s unless set. Then its connection is cut. */
+  /**
+   * How long a client may take to read 64 KiB of its answer, or the rest of it; 1 ms to 24 days, 60 s unless set. Then
+   * its connection is cut.
+   */
   stall?: Duration | undefined
 }
 
@@ -27,9 +30,10 @@ export type NodeListener = (
 /**
  * For `createServer(toNode(handler))` and `app.post('/emails', toNode(handler))`.
  *
- * The request's signal is aborted when the client disconnects. Requests of one connection are handled one after the other; a connection with
- * more than 16 unanswered requests is cut. If a body parser ran before, its result is used as the body. If the handler rejects, Express gets
- * the error by `next`; without Express the answer is a problem document: 500, or 503 for errors that pass.
+ * The request's signal is aborted when the client disconnects. Requests of one connection are handled one after the
+ * other; a connection with more than 16 unanswered requests is cut. If a body parser ran before, its result is used as
+ * the body. If the handler rejects, Express gets the error by `next`; without Express the answer is a problem document:
+ * 500, or 503 for errors that pass.
  * @throws InvalidOption
  */
 export function toNode(

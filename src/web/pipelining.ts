@@ -1,8 +1,9 @@
 /**
  * The requests of one connection, one after the other.
  *
- * In HTTP/1.1 a client may send requests before earlier ones are answered (pipelining). Node hands out all of them at once, some 2,000 in
- * 64 KiB. Their answers are sent in order, so a request handled before its turn would only take memory and waiting slots from other clients.
+ * In HTTP/1.1 a client may send requests before earlier ones are answered (pipelining). Node hands out all of them at
+ * once, some 2,000 in 64 KiB. Their answers are sent in order, so a request handled before its turn would only take
+ * memory and waiting slots from other clients.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

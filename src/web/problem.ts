@@ -61,7 +61,10 @@ export function unsupportedType(what: string, supported: string, headers: Record
   return new Refusal(415, detail, { headers: { 'accept-post': supported, ...headers } })
 }
 
-/** Called with errors of the service that the client is not told. `request`: undefined if the error belongs to no request, or none could be parsed. */
+/**
+ * Called with errors of the service that the client is not told. `request`: undefined if the error belongs to no
+ * request, or none could be parsed.
+ */
 export type OnError = (error: unknown, request: Request | undefined) => void
 
 /** @param onError unset: the first error is a process warning with its class and place; not its message, which may hold a payload */
@@ -89,7 +92,10 @@ export function reporter(onError: OnError | undefined): OnError {
 /** Most issues of a schema that a document lists. */
 const MAX_ISSUES = 100
 
-/** Errors that the client can correct, with their status. PayloadNotDecodable is missing: it is about stored data; an unreadable body is a Refusal. */
+/**
+ * Errors that the client can correct, with their status. PayloadNotDecodable is missing: it is about stored data; an
+ * unreadable body is a Refusal.
+ */
 const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidOption: 400,
   InvalidName: 400,

@@ -76,8 +76,8 @@ export class RequestRules {
   /**
    * The text in front of the key: empty for most requests, else a line for each dividing header, and an empty line.
    *
-   * A client can name two hosts, one in the URL (the whole URL in the request line, or `:authority`) and one in `Host`. Handlers put either into
-   * links, so both are part of the key.
+   * A client can name two hosts, one in the URL (the whole URL in the request line, or `:authority`) and one in `Host`.
+   * Handlers put either into links, so both are part of the key.
    * @param covered names, in any case, of headers that the key accounts for
    * @param hasUrl whether the key holds the URL
    * @returns undefined for a request that shares nothing

@@ -18,8 +18,11 @@ const REUSABLE_STATUS: ReadonlySet<number> = new Set([200, 203, 204, 300, 301, 3
 /** Most names in a `Vary`; a response with more is not shared. */
 const MAX_VARY_NAMES = 16
 
-const STREAMING_TYPES =
-  /^\s*(?:text\/event-stream|multipart\/x-mixed-replace|application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|stream\+json|grpc[^;\s]*))\s*(?:;|$)/i
+const STREAMING_TYPES = new RegExp(
+  '^\\s*(?:text/event-stream|multipart/x-mixed-replace|' +
+    'application/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|stream\\+json|grpc[^;\\s]*))\\s*(?:;|$)',
+  'i',
+)
 
 /** Cache-control headers. All are respected, also those for other caches; the strictest applies. */
 const CACHE_CONTROLS = [

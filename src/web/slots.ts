@@ -39,8 +39,9 @@ export class Slots {
 const clients = new WeakMap<Request, string>()
 
 /**
- * What tells one client from another: its IPv4 address, or the first half of its IPv6 address, because one machine has the whole other half.
- * Known only of requests that came by node:http, else undefined. Behind a proxy it is the proxy for all.
+ * What tells one client from another: its IPv4 address, or the first half of its IPv6 address, because one machine has
+ * the whole other half. Known only of requests that came by node:http, else undefined. Behind a proxy it is the proxy
+ * for all.
  */
 export function clientOf(request: Request): string | undefined {
   return clients.get(request)

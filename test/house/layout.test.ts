@@ -10,7 +10,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((file) => /\.(ts|sql|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
+  .filter((file) => /\.(ts|sql|lua|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
   ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
@@ -23,6 +23,16 @@ const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 test('no file has 500 lines', () => {
   // The code makes openapi.json.
   const long = tracked.filter((file) => file !== 'contract/openapi.json' && read(file).split('\n').length > 500)
+  assert.deepEqual(long, [])
+})
+
+test('no line of code has over 140 characters', () => {
+  const code = tracked.filter((file) => /^src\/.*\.ts$|^contract\/.*\.(?:sql|lua)$/.test(file))
+  const long = code.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, index) => (line.length > 140 ? [`${file}:${index + 1}`] : [])),
+  )
   assert.deepEqual(long, [])
 })
 

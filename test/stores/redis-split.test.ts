@@ -16,7 +16,7 @@ import { keysOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
 
-/** All keys of the stores go, as after the removal of an idle queue, or FLUSHALL. */
+/** All keys of the stores go, as after the removal of their queues, or FLUSHALL. */
 async function emptied(prefix: string): Promise<void> {
   const client = new Redis(url)
   try {

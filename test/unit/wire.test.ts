@@ -6,12 +6,12 @@ import { webhookRequest } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signingKey } from '../../src/serve/signature.ts'
 import type { Encoded } from '../../src/store.ts'
-import { jobErrorFromJson } from '../../src/stores/job-error.ts'
 import * as postgres from '../../src/stores/postgres/wire.ts'
 import { bellIn } from '../../src/stores/redis/notifier.ts'
 import { claimReply } from '../../src/stores/redis/operations/claim.ts'
 import * as redis from '../../src/stores/redis/wire.ts'
 import { claimedJobs } from '../../src/stores/sqlite/wire.ts'
+import { storedErrorFromJson } from '../../src/stores/stored-error.ts'
 import { Job } from '../../src/values/job.ts'
 import { derivedId, keyOf } from '../../src/web/idempotency.ts'
 import { Refusal } from '../../src/web/problem.ts'
@@ -72,8 +72,8 @@ for (const { about, record, hex } of ofRedis.records) {
 
 for (const { about, error, hex } of ofRedis.errors) {
   test(`Redis: an error: ${about}`, () => {
-    assert.deepEqual(redis.jobErrorIn(bytes(hex)), error)
-    assert.deepEqual(redis.jobErrorIn(redis.errorBytes(error)), error)
+    assert.deepEqual(redis.storedErrorIn(bytes(hex)), error)
+    assert.deepEqual(redis.storedErrorIn(redis.errorBytes(error)), error)
   })
 }
 
@@ -130,7 +130,7 @@ for (const { about, row, job } of ofSqlite.claims) {
 }
 
 test('SQLite: errors', () => {
-  for (const { text, error } of ofSqlite.errors) assert.deepEqual(jobErrorFromJson(text), error)
+  for (const { text, error } of ofSqlite.errors) assert.deepEqual(storedErrorFromJson(text), error)
 })
 
 const idempotency = vectors<{

@@ -9,7 +9,8 @@
 -- touched because a column changed.
 
 create table millpond.meta (
-  version    integer not null default 1,               -- number of the last migration; the default, too, as a dump may hold the schema alone
+  -- Number of the last migration; the default, too, as a dump may hold the schema alone.
+  version    integer not null default 1,
   operations text    not null default '',              -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
   home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
@@ -17,9 +18,10 @@ create table millpond.meta (
   removed    bigint  not null default 0                -- where fences of jobs begin whose ids may have been removed: see remove.sql
 );
 
--- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones
--- are undone then, and their fences must not be given out once more. A row counts only in the file and the life of the server in which it was written:
--- a dump, restored in this database or elsewhere, brings it along. `unharmed` shows none then, and the next claim raises `fences`.
+-- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims
+-- wait for no fsync: the last ones are undone then, and their fences must not be given out once more. A row counts only
+-- in the file and the life of the server in which it was written: a dump, restored in this database or elsewhere,
+-- brings it along. `unharmed` shows none then, and the next claim raises `fences`.
 create unlogged table millpond.fence_floor (
   fences bigint      not null,
   file   oid         not null default pg_relation_filenode('millpond.fence_floor'),
@@ -39,20 +41,25 @@ create table millpond.queues (
   operator       jsonb,
   heard_at       bigint,                               -- when a worker of it was last heard of
   capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
-  keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
-  keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are
+  -- How long done jobs are kept, and how long dead and cancelled ones.
+  keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),
+  keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),
   paused         boolean not null default false,
-  attempts       integer not null default 10 check (attempts between 1 and 1000000),                    -- of jobs pushed without a number of their own
-  timeout        bigint  check (timeout between 1 and 8640000000000000),                                      -- of jobs pushed without a limit of their own; null: no limit
-  lease          bigint  not null default 30000 check (lease between 1 and 8640000000000000),                 -- of claims and extensions that name none
-  backoff_base   bigint  not null default 1000 check (backoff_base between 0 and 8640000000000000),        -- of failures that name no delay: see fail.sql
+  -- Of jobs pushed without a number of attempts or a timeout of their own; of claims and extensions that name no lease.
+  attempts       integer not null default 10 check (attempts between 1 and 1000000),
+  timeout        bigint  check (timeout between 1 and 8640000000000000), -- null: no limit
+  lease          bigint  not null default 30000 check (lease between 1 and 8640000000000000),
+  -- Of failures that name no delay: see fail.sql.
+  backoff_base   bigint  not null default 1000 check (backoff_base between 0 and 8640000000000000),
   backoff_factor double precision not null default 2 check (backoff_factor between 1 and 100),
   backoff_max    bigint  not null default 3600000 check (backoff_max between 0 and 8640000000000000),
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
   line           integer not null default 1,           -- the line that takes the jobs that come back
-  paused_until   bigint  not null default 0,           -- by a release with a pause, and the length of that pause: see pause_end in limits.sql
-  pause_length     bigint  not null default 0,
-  limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped
+  -- By a release with a pause, and the length of that pause: see pause_end in limits.sql.
+  paused_until   bigint  not null default 0,
+  pause_length   bigint  not null default 0,
+  -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped.
+  limits         text    check (limits in ('queue', 'groups'))
 );
 
 -- Starts in a time: at most `count` in `per` ms. `burst` null: those of 100 ms. Limits of it are in limits.sql.
@@ -64,7 +71,8 @@ create type millpond.released as (
   rate millpond.rate, group_rate millpond.rate         -- as they were then
 );
 
--- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one after it; `nth` in its group.
+-- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one
+-- after it; `nth` in its group.
 create type millpond.candidate as (
   ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision
 );
@@ -89,8 +97,9 @@ create table millpond.group_limits (
   primary key (queue, name)
 );
 
--- Where a queue with limits stands. A claim locks the row before it looks, and holds it to its end: so claims of such a queue follow each other.
--- Only who holds it writes here and in `groups`. Everybody else writes to `arrivals`. See turns.sql.
+-- Where a queue with limits stands. A claim locks the row before it looks, and holds it to its end: so claims of such a
+-- queue follow each other. Only who holds it writes here and in `groups`. Everybody else writes to `arrivals`. See
+-- turns.sql.
 create table millpond.turns (
   queue      integer primary key,
   version    integer not null default 0,               -- of the limits by which its groups were placed
@@ -107,20 +116,21 @@ create table millpond.groups (
   full_at      bigint  not null default 0,
   full_cost    integer not null default 1,
   paused_until bigint  not null default 0,
-  pause_length   bigint  not null default 0,
+  pause_length bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  ticket       smallint,                               -- the priority of its first job, if that may start; turn: its virtual time there; place: of that job
+  -- Of its first job, if that may start: `ticket`, its priority; `turn`, the group's virtual time there; its place.
+  ticket       smallint,
   turn         double precision,
   place        bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
-  forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
+  forget_at    bigint,                                 -- when a sweep may forget it, as a claim has found it idle; null: never
   primary key (queue, name)
 ) with (fillfactor = 50);
 create index groups_held    on millpond.groups (queue, held_until)               where held_until is not null;
 create index groups_idle    on millpond.groups (forget_at)                       where forget_at is not null;
 
--- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row is written in place, and found
--- without stepping over its former versions.
+-- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row
+-- is written in place, and found without stepping over its former versions.
 create table millpond.tickets (
   queue    integer  not null,
   priority smallint not null,
@@ -131,21 +141,23 @@ create table millpond.tickets (
 create unique index tickets_order on millpond.tickets (queue, priority desc, turn, place);
 alter table millpond.tickets replica identity using index tickets_order;
 
--- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed, written in the same transaction.
--- The next claim folds it into `groups`.
+-- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed,
+-- written in the same transaction. The next claim folds it into `groups`.
 create table millpond.arrivals (
   queue    integer not null,
   id       bigint  generated always as identity,
   groups   text[]  collate "C" not null,
-  freed    boolean not null default false,             -- nothing but running jobs ended: that changes nothing for a group that has a ticket or is held
+  -- Nothing but running jobs ended: that changes nothing for a group that has a ticket or is held.
+  freed    boolean not null default false,
   released millpond.released[],                        -- claims that were given back
   primary key (queue, id)
 );
 create index arrivals_released on millpond.arrivals (queue) where released is not null;
 
--- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere; -1 all of a grouped queue.
--- A claim begins each line at its marks: places for the priorities 9, 8 to 0, before which no job of the line waits. Without them it would step
--- over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it. See lines.sql.
+-- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie
+-- anywhere; -1 all of a grouped queue. A claim begins each line at its marks: places for the priorities 9, 8 to 0,
+-- before which no job of the line waits. Without them it would step over every claimed job's index entry for as long as
+-- some old transaction keeps vacuum from removing it. See lines.sql.
 create table millpond.lines (
   queue  integer  not null,
   line   integer  not null,
@@ -180,8 +192,9 @@ create table millpond.waiting (
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
   lease_until       bigint,                            -- of running jobs; so that their rows have the same form
-  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and the job that makes it
-  -- so many, a record three bodies; quoted as JSON, which may take six bytes for one, either stays under the 512 MiB of JavaScript's longest text.
+  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and
+  -- the job that makes it so many, a record three bodies; quoted as JSON, which may take six bytes for one, either
+  -- stays under the 512 MiB of JavaScript's longest text.
   constraint payload_too_large check (
     greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 16777216),
   constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
@@ -253,10 +266,11 @@ create table millpond.repeats (
   at bigint not null
 );
 
--- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new` and `gone` are
--- before the push and after the end. What leads to or from `done` names the slot, so that emptying it takes its jobs off the count.
--- `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add them up in `totals`. A state's count is what came minus
--- what went. What happened since the queue came to be is counted by the cause.
+-- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new`
+-- and `gone` are before the push and after the end. What leads to or from `done` names the slot, so that emptying it
+-- takes its jobs off the count. `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add
+-- them up in `totals`. A state's count is what came minus what went. What happened since the queue came to be is
+-- counted by the cause.
 create sequence millpond.move;
 create table millpond.moves (
   id      bigint   not null default nextval('millpond.move'),
@@ -279,9 +293,10 @@ create table millpond.totals (
   primary key (queue, slot, was, becomes, cause)
 ) with (fillfactor = 50);
 
--- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will one that is on its way.
--- Without them a sweep would step over every dead index entry for as long as some old transaction keeps vacuum from removing it. Sequences,
--- since a row would leave a dead version behind each time. See `hold_time` in shared.sql.
+-- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will
+-- one that is on its way. Without them a sweep would step over every dead index entry for as long as some old
+-- transaction keeps vacuum from removing it. Sequences, since a row would leave a dead version behind each time. See
+-- `hold_time` in shared.sql.
 create sequence millpond.swept_due    minvalue 0;
 create sequence millpond.swept_place  minvalue 0;        -- of the first job that is due then: thousands may be due at one time
 create sequence millpond.swept_leases minvalue 0;
@@ -291,8 +306,8 @@ create sequence millpond.swept_moves  minvalue 0;
 -- When a sweep begins at the beginning again: the marks hold only as long as the clock does not go back.
 create sequence millpond.swept_whole  minvalue 0;
 
--- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
--- that goes on.
+-- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full;
+-- `finished`: looked at a job that goes on.
 create table millpond.sleepers (
   queue    text collate "C" not null,
   listener text collate "C" not null,
@@ -328,16 +343,21 @@ create table millpond.workers (
 -- Hot tables are vacuumed by how much has died in them, not by how large they are: at 10 million waiting jobs a fifth of the
 -- table would be too late. What is dead here is dead for good, so the vacuum need not be throttled.
 alter table millpond.waiting set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
-  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
+  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,
+  autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
 alter table millpond.running set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
-  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
+  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,
+  autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
 alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.workers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0);
+alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0);
+alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
 alter table millpond.turns set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 -- A publication of all tables refuses changes to a table whose rows it cannot tell apart. Costs nothing without `wal_level = logical`.

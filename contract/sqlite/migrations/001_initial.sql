@@ -16,7 +16,7 @@ create table millpond_queues (
   backoff_factor  real    not null default 2,
   backoff_max     integer not null default 3600000,
   backoff_jitter  real    not null default 0.5,
-  code            text,                                 -- JSON of what code has given of the settings, and what an operator has: see configure.sql
+  code            text,                                 -- JSON of the settings that code and an operator have given: see configure.sql
   operator        text,
   heard_at        integer,                              -- when a worker of it was last heard of
   -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null).
@@ -36,12 +36,13 @@ create table millpond_queues (
   claimed_at      integer not null default 0            -- when a claim last looked at groups
 ) strict, without rowid;
 
--- What is counted of each queue, changed in the commit that changes the jobs, so nobody ever has to scan. A name that is not there counts 0.
+-- What is counted of each queue, changed in the commit that changes the jobs, so nobody ever has to scan. A name that
+-- is not there counts 0.
 --   state   how many jobs are in the state of this name
 --   total   how often this happened: pushed, done, failed, dead, cancelled, lost, released
---   sign    other processes compare these with what they saw last: ready, jobs became waiting or let another one start; soon, were scheduled
---           and due within a second; finished, became done, dead or cancelled, or were removed; stopped, were cancelled or removed while
---           running; limits, how often limits or `paused` were set
+--   sign    other processes compare these with what they saw last: ready, jobs became waiting or let another one start;
+--           soon, were scheduled and due within a second; finished, became done, dead or cancelled, or were removed;
+--           stopped, were cancelled or removed while running; limits, how often limits or `paused` were set
 create table millpond_counts (
   queue text    not null,
   kind  text    not null,
@@ -50,13 +51,14 @@ create table millpond_counts (
   primary key (queue, kind, name)
 ) strict, without rowid;
 
--- What follows from a queue's row. limits: as JSON; null: none. held_until: when its rate and a pause allow a start of cost 1, as they are kept. A rate
--- counts no further ahead than full_span (microseconds).
+-- What follows from a queue's row. limits: as JSON; null: none. held_until: when its rate and a pause allow a start of
+-- cost 1, as they are kept. A rate counts no further ahead than full_span (microseconds).
 create view millpond_limits as
 select *,
   ifnull((select count from millpond_counts where queue = millpond_queues.name and kind = 'state' and name = 'running'), 0) as running,
   case when coalesce(most, rate) is not null or grouped = 1 then json_object(
-    'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')), 'groupRunning', group_most, 'groupRate', json(group_rate)
+    'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
+    'groupRunning', group_most, 'groupRate', json(group_rate)
   ) end as limits,
   max(rate_burst, full_cost) * rate_step as full_span,
   max(paused_until, ifnull(("full" - (rate_burst - 1) * rate_step + 999) / 1000, 0)) as held_until
@@ -82,7 +84,7 @@ create table millpond_jobs (
   key               text,
   "group"           text,
   cost              integer not null default 1,
-  line              integer,                            -- in a grouped queue, while it waits or runs, the id of its group; null: it is not in a line yet
+  line              integer,                            -- id of its group, where it waits or runs in a grouped queue; null: no line yet
   trace             text,
   encoding          text    not null,                   -- json (text), msgpack or bytes (blobs)
   data              any     not null,
@@ -108,8 +110,9 @@ create index millpond_finished  on millpond_jobs (queue, state, finished_at) whe
 create unique index millpond_keys on millpond_jobs (queue, key)
   where key is not null and state in ('scheduled', 'waiting', 'running');
 
--- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one row with bytes would make
--- `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its own.
+-- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one
+-- row with bytes would make `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its
+-- own.
 create view millpond_readable as
 select
   id, queue, state, priority, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, key, "group", encoding,
@@ -176,8 +179,9 @@ create table millpond_turns (
   primary key (group_id, priority)
 ) strict, without rowid;
 
--- The places of waiting jobs in the lines of their groups. A job that starts leaves its place behind, and its group trims them a few at a time:
--- the next jobs of many groups lie in as many pages. So a place counts only while its job waits.
+-- The places of waiting jobs in the lines of their groups. A job that starts leaves its place behind, and its group
+-- trims them a few at a time: the next jobs of many groups lie in as many pages. So a place counts only while its job
+-- waits.
 create table millpond_places (
   group_id integer not null,
   rank     integer not null,                            -- minus the job's priority
@@ -234,11 +238,13 @@ create table millpond_workers (
   primary key (id, queue)
 ) strict, without rowid;
 
--- Per group: the limits that hold for it, and its first job. is_free: 1 if that job waits for a time at most, not for a slot; see start_at in
--- limits/place. full_span and credit: how far ahead "full" counts, and how long before it the first job may start, in microseconds.
+-- Per group: the limits that hold for it, and its first job. is_free: 1 if that job waits for a time at most, not for a
+-- slot; see start_at in limits/place. full_span and credit: how far ahead "full" counts, and how long before it the
+-- first job may start, in microseconds.
 create view millpond_heads as
 select *,
-  place is not null and (most is null or running < most) as is_free, max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
+  place is not null and (most is null or running < most) as is_free,
+  max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
 from (
   select
     g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,

@@ -1,4 +1,7 @@
-/** The lock of a key in Redis, held by the load that has it: renewed until the load ends, and released unless it went with what was written. */
+/**
+ * The lock of a key in Redis, held by the load that has it: renewed until the load ends, and released unless it went
+ * with what was written.
+ */
 import type { RedisLayer } from '../redis/redis-layer.ts'
 import type { PendingLoad } from './pending-load.ts'
 

@@ -7,8 +7,8 @@
  *   lock ──ours──► load ──► store ┘
  *    └── Redis gone ──► what is known, else load without
  *
- * The lock is a token with a short life, which its holder renews. If the holder dies, the lock expires, and one of those who wait takes over. An
- * invalidation removes it; what was loaded under it is then not stored.
+ * The lock is a token with a short life, which its holder renews. If the holder dies, the lock expires, and one of
+ * those who wait takes over. An invalidation removes it; what was loaded under it is then not stored.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -101,7 +101,10 @@ export class Loader<In> {
     return entry
   }
 
-  /** Loads the value, or joins a load under way. @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal` */
+  /**
+   * Loads the value, or joins a load under way.
+   * @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal`
+   */
   async get(key: string, input: In, wanted: Wanted, signal: AbortSignal | undefined): Promise<Entry> {
     const { joined } = this.#flights.counts
     try {

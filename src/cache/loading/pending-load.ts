@@ -4,7 +4,8 @@
  *   touched    the key may have changed in Redis: who waits for another process looks again, who holds the lock checks it
  *   cancelled  the value would be older than an invalidation: the load is aborted and begun anew
  *
- * After `MAX_RESTARTS` the load is left to go on. Its value goes to those who wait and is kept nowhere; later callers get a load of their own.
+ * After `MAX_RESTARTS` the load is left to go on. Its value goes to those who wait and is kept nowhere; later callers
+ * get a load of their own.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry } from '../memory/entry.ts'

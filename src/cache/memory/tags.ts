@@ -1,4 +1,7 @@
-/** The tags of what is in the process, with the marker that each had when it was last looked up. A tag that nothing here has is forgotten. */
+/**
+ * The tags of what is in the process, with the marker that each had when it was last looked up. A tag that nothing here
+ * has is forgotten.
+ */
 import type { Seen } from '../redis/change-tracker.ts'
 
 export interface Tag extends Seen {

@@ -4,9 +4,10 @@
  *
  *   off ──pairs to all masters──► on (a new epoch) ──a connection lost, or other masters──► off
  *
- * Two connections to a node, since the client's RESP3 does not hand out what is pushed: one subscribes, the other tracks and
- * redirects to it. A beat goes through both; whatever was changed before it has been heard once it is answered. So what is in the process may be
- * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
+ * Two connections to a node, since the client's RESP3 does not hand out what is pushed: one subscribes, the other
+ * tracks and redirects to it. A beat goes through both; whatever was changed before it has been heard once it is
+ * answered. So what is in the process may be trusted up to `drift` after the last beat that was answered, whatever
+ * happens to the connection.
  */
 import type { Redis } from 'ioredis'
 import { keepProcessAlive } from '../../stores/keep-process-alive.ts'

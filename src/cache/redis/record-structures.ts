@@ -1,11 +1,11 @@
 /**
  * The names of objects' properties, kept once for all values: a record in MessagePack then begins with the number of its structure.
  *
- * The table is a list in Redis: its id, then a JSON array of names for each structure. It only grows, by compare and set, so a number
- * means the same for ever to everyone who knows the table's id. Whoever packs may come upon new structures; its value is
- * written once they are in the list, and packed anew if another process was first. Whoever reads must know as many structures as
- * the value says; structures that are not confirmed are never read with. If the list is lost, the next one has another id, and values of the
- * old one are misses.
+ * The table is a list in Redis: its id, then a JSON array of names for each structure. It only grows, by compare and
+ * set, so a number means the same for ever to everyone who knows the table's id. Whoever packs may come upon new
+ * structures; its value is written once they are in the list, and packed anew if another process was first. Whoever
+ * reads must know as many structures as the value says; structures that are not confirmed are never read with. If the
+ * list is lost, the next one has another id, and values of the old one are misses.
  */
 import { randomBytes } from 'node:crypto'
 import { Packr, Unpackr } from 'msgpackr'

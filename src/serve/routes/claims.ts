@@ -27,7 +27,9 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
   return [
     route('POST /v1/queues/{queue}/claims', 'claimJobs', 'Claim jobs to work on', {
       description:
-        'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
+        'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or ' +
+        'extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when ' +
+        'there is a job.',
       headers: { prefer: schemas.PREFER },
       requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.claimRequest,
@@ -69,7 +71,8 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     }),
     claimRoute('fail', 'failJob', 'The attempt failed', {
       description:
-        'Another attempt follows after `retry`, or by the retry policy of the queue (unless set: 1 s doubled with each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
+        'Another attempt follows after `retry`, or by the retry policy of the queue (unless set: 1 s doubled with ' +
+        'each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
       body: schemas.failure,
       answer: { description: 'The store knows.', schema: schemas.failedJob },
       handle: async (queue, id, body) => {

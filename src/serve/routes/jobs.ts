@@ -30,7 +30,8 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
   return [
     route('POST /v1/queues/{queue}/jobs', 'pushJob', 'Push a job', {
       description:
-        'The store has the job when the answer comes. With `Prefer: wait` the answer is 200 with the whole job if it is final in time, else 202.',
+        'The store has the job when the answer comes. With `Prefer: wait` the answer is 200 with the whole job if ' +
+        'it is final in time, else 202.',
       headers: { prefer: schemas.PREFER, ...PUSH_HEADERS },
       body: schemas.newJob,
       answers: {
@@ -67,7 +68,9 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
     }),
     route('POST /v1/queues/{queue}/batches', 'pushJobs', 'Push many jobs, in order', {
       description:
-        'All are checked before any is stored. If the queue is full or the store fails midway, the problem tells with `pushed` how many, counted from the first, the store has, and with `ids` under which all are to be sent again.',
+        'All are checked before any is stored. If the queue is full or the store fails midway, the problem tells ' +
+        'with `pushed` how many, counted from the first, the store has, and with `ids` under which all are to be ' +
+        'sent again.',
       headers: PUSH_HEADERS,
       body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
@@ -76,7 +79,8 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
     }),
     route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
       description:
-        'At once; when it changes (`Prefer: wait`: its state, or with `If-None-Match` anything); or as server-sent events `state`, `progress`, `done` and `gone`.',
+        'At once; when it changes (`Prefer: wait`: its state, or with `If-None-Match` anything); or as ' +
+        'server-sent events `state`, `progress`, `done` and `gone`.',
       headers: { prefer: schemas.PREFER, 'if-none-match': schemas.KNOWN_ETAG },
       answers: {
         200: { description: 'The job.', schema: schemas.job, events: true, headers: { etag: 'Changes with the job.' } },

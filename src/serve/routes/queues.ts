@@ -52,7 +52,8 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
-        "What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process. They are an operator's, which programs cannot change, unless `by` is `code`.",
+        'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and ' +
+        "hold for every process. They are an operator's, which programs cannot change, unless `by` is `code`.",
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [404, 501, 503],
@@ -69,7 +70,8 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('DELETE /v1/queues/{queue}', 'removeQueue', 'Remove a queue and all that it has', {
       description:
-        'Its jobs of every state, settings, groups and figures. A request removes a bounded number of jobs: send it again while `more` is true. A later push makes the queue again.',
+        'Its jobs of every state, settings, groups and figures. A request removes a bounded number of jobs: send ' +
+        'it again while `more` is true. A later push makes the queue again.',
       answers: { 200: { description: 'The jobs are gone.', schema: schemas.removedQueue } },
       problems: [404, 501, 503],
       handle: ({ params }) => remove(params.queue),
@@ -94,7 +96,8 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('PATCH /v1/queues/{queue}/groups', 'changeGroup', 'Give a group limits of its own, or take them away', {
       description:
-        'They replace those of its own that it has: what is left out or null is as the queue has it for its groups. With the name alone the group has none of its own. Groups take turns from then on.',
+        'They replace those of its own that it has: what is left out or null is as the queue has it for its ' +
+        'groups. With the name alone the group has none of its own. Groups take turns from then on.',
       body: schemas.groupChange,
       answers: { 200: { description: 'The group.', schema: schemas.group } },
       problems: [501, 503],
@@ -109,7 +112,9 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state', {
       description:
-        'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest first. All filters that are given must hold; with one, a page may be short or empty although `next` is given.',
+        'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest ' +
+        'first. All filters that are given must hold; with one, a page may be short or empty although `next` is ' +
+        'given.',
       requiredQuery: LIST_STATE,
       query: JOBS_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },

@@ -7,7 +7,8 @@
  *                         └─► none of these: as many jobs run as may
  *      └── a job of the group begins or ends to wait or to run; its limits change
  *
- * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it. `contract/operations.md` has the order.
+ * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it.
+ * `contract/operations.md` has the order.
  */
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import {

@@ -2,8 +2,9 @@
  * Entries by id, in many small maps. One large map would stop the process for a quarter of a second when it grows past a million
  * entries, could hold 16.7 million, and would cost several cache misses for each entry that leaves.
  *
- * The maps are in the order of ids. Each has the ids from its first one up to the first one of the next map; the first map also has all
- * ids before. Ids that rise, as those of one process do, fill one map after another. An empty map is removed, and its ids belong to a neighbour.
+ * The maps are in the order of ids. Each has the ids from its first one up to the first one of the next map; the first
+ * map also has all ids before. Ids that rise, as those of one process do, fill one map after another. An empty map is
+ * removed, and its ids belong to a neighbour.
  */
 
 /** What an entry carries of its index. */

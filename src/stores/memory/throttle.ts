@@ -1,6 +1,7 @@
 /**
- * What a queue, or a group, keeps of its rate and of its last pause. Both count within bounds that move with the time; a claim stores them
- * (`bound`), everyone else counts with them. `contract/operations.md`, "Limits and turns", says why. Times are in milliseconds unless named otherwise.
+ * What a queue, or a group, keeps of its rate and of its last pause. Both count within bounds that move with the time;
+ * a claim stores them (`bound`), everyone else counts with them. `contract/operations.md`, "Limits and turns", says
+ * why. Times are in milliseconds unless named otherwise.
  */
 import type { Rate } from '../../values/limits.ts'
 import { boundedFull, fullAfter, fullWithout, startableAt } from '../../values/rate.ts'

@@ -6,7 +6,7 @@ import { Notifier } from './notifier.ts'
 import { type Pushes, pushesOf } from './pushes.ts'
 import type { Settings } from './settings.ts'
 
-export class Context {
+export class StoreContext {
   readonly calls: Calls
   readonly notifier: Notifier
   readonly pushes: Pushes

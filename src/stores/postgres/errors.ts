@@ -21,8 +21,8 @@ const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   ['StoreFull', /^53100/],
   // Data or an index is corrupted.
   ['StoreCorrupt', /^XX00[12]/],
-  // The connection, the login, too many of them, the server's start or end; no such database, schema or function, or no right to it; a standby, which
-  // is read-only, has no unlogged tables and takes no such locks.
+  // The connection, the login, too many of them, the server's start or end; no such database, schema or function, or no
+  // right to it; a standby, which is read-only, has no unlogged tables and takes no such locks.
   ['StoreUnavailable', /^(08|28|53|57P|3D000|3F000|42883|42501|25006|0A000|55000)/],
 ]
 
@@ -60,7 +60,8 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
   [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
 ]
 const TLS_ADVICE =
-  'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
+  'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for ' +
+  'the host of the URL; sslmode=disable goes without'
 
 /** SQLSTATE, or the client's own code; empty: it has none. */
 export function stateOf(error: unknown): string {
@@ -89,8 +90,8 @@ export function isElsewhere(error: unknown): boolean {
 }
 
 /**
- * Whether the same call can simply be made again: the server has undone it for the sake of another transaction, or the connection has no such
- * prepared statement any more (26000), as a handler may take them away.
+ * Whether the same call can simply be made again: the server has undone it for the sake of another transaction, or the
+ * connection has no such prepared statement any more (26000), as a handler may take them away.
  */
 export function isUndone(error: unknown): boolean {
   return (

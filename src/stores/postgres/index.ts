@@ -22,7 +22,7 @@ import { isPgPool } from './connection/pg-client.ts'
 import { openPool } from './connection/pool.ts'
 import { isPostgresJs, PostgresJs } from './connection/postgresjs.ts'
 import { sessionSettings } from './connection/script.ts'
-import { Context } from './context.ts'
+import { StoreContext } from './context.ts'
 import { toMillpondError } from './errors.ts'
 import { operationsOf } from './operations/index.ts'
 import { replicasOf } from './replicas.ts'
@@ -92,7 +92,7 @@ function storeOf(
   polling: number | undefined,
   clock: (() => number) | undefined,
 ): Store {
-  const context = new Context(database, settings, polling, clock)
+  const context = new StoreContext(database, settings, polling, clock)
   const { calls, notifier } = context
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {

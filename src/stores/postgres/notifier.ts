@@ -23,7 +23,10 @@ const CALM = 2000
 const RARE = 8
 /** Ms until the claim after one that brought some jobs, but fewer than asked for. */
 const AFTER_SHORT = 5
-/** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
+/**
+ * Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when
+ * a worker looks by itself.
+ */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
 /** Names that are kept. What is forgotten delays a bell by a second at the most. */

@@ -11,13 +11,13 @@ import { type Ask, askOf } from './connection/caller-transaction.ts'
 import type { Session } from './connection/database.ts'
 import { look } from './connection/migrate.ts'
 import { inlined } from './connection/script.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
 import { COMPLETE, complete, completeValues } from './operations/end.ts'
 import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 
 /** @param most how many handlers may hold a transaction at once @param install see `migrate` */
-export function transactionsOf(context: Context, most: number, install: string): StoreTransactions {
+export function transactionsOf(context: StoreContext, most: number, install: string): StoreTransactions {
   const { calls, notifier } = context
   const { schema } = calls
   const places = placesOf(most)

@@ -4,7 +4,7 @@
  */
 
 import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome } from '../../store.ts'
-import { jobErrorFromJson } from '../job-error.ts'
+import { storedErrorFromJson } from '../stored-error.ts'
 
 export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) => Read): Read | null =>
   value === null || value === undefined ? null : read(value)
@@ -123,6 +123,6 @@ export function recordFrom({ data, progress, result, error, ...job }: TaggedReco
     data: untagged(data),
     progress: orNull(progress, untagged),
     result: orNull(result, untagged),
-    error: orNull(error, jobErrorFromJson),
+    error: orNull(error, storedErrorFromJson),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The database of a connection. A server may refuse `SELECT` (it has fewer databases, or the user may not call it). The client then goes on in
- * database 0, without a word. So each new connection has to show that it is in the right one.
+ * The database of a connection. A server may refuse `SELECT` (it has fewer databases, or the user may not call it). The
+ * client then goes on in database 0, without a word. So each new connection has to show that it is in the right one.
  *
  *   connected ──SELECT──► chosen
  *                 └─refused─► calls are rejected, and it is asked again each second
@@ -64,7 +64,9 @@ export class ChosenDatabase {
     } catch (error) {
       // The next connection asks anew.
       if (isPassing(error)) return
-      const message = `Redis at ${this.#where} refuses database ${this.#db}: ${safeText(error)}; use one that it has, and a user who may call SELECT`
+      const message =
+        `Redis at ${this.#where} refuses database ${this.#db}: ${safeText(error)}; use one that it has, and a user ` +
+        'who may call SELECT'
       refusal = new MillpondError('StoreUnavailable', message, { cause: error })
     }
     if (connection !== this.#connection) return

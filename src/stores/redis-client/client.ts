@@ -164,7 +164,10 @@ export function reconnectIfEnded(client: Client): void {
   if (!('nodes' in client) && client.status === 'end') client.connect().catch(() => undefined)
 }
 
-/** What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open until the system notices, minutes later. */
+/**
+ * What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open
+ * until the system notices, minutes later.
+ */
 export function replaceConnection(client: Client): void {
   if (!('nodes' in client)) {
     reconnectIfEnded(client)

@@ -12,8 +12,16 @@ export const isNoScript = (error: unknown): boolean => message(error).startsWith
 export const isMoved = (error: unknown): boolean => message(error).startsWith('MOVED')
 
 /** Answers that a server gives for a while: it loads, changes its role, or its cluster is choosing a master; and lost connections. */
-const PASSING =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |UNBLOCKED|MOVED|ASK)|Connection is closed|Command aborted due to connection close|Command timed out|Socket timeout|No master node is available|Node is disconnected|isn't writeable|isn't ready|Failed to refresh slots|Too many Cluster redirections|max retries per request|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|None of startup nodes|All sentinels are unreachable/i
+const PASSING = new RegExp(
+  [
+    '^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |UNBLOCKED|MOVED|ASK)',
+    'Connection is closed|Command aborted due to connection close|Command timed out|Socket timeout',
+    "No master node is available|Node is disconnected|isn't writeable|isn't ready|Failed to refresh slots",
+    'Too many Cluster redirections|max retries per request|None of startup nodes|All sentinels are unreachable',
+    'ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH',
+  ].join('|'),
+  'i',
+)
 
 export const isPassing = (error: unknown): boolean => PASSING.test(message(error))
 

@@ -9,7 +9,8 @@ export interface Script {
 }
 
 /**
- * @param files by name; keys may go on in the next lines behind `--` and six spaces; a line `-- @include FILE` stands for the text of that file
+ * @param files by name; keys may go on in the next lines behind `--` and six spaces; a line `-- @include FILE` stands
+ *   for the text of that file
  * @returns gives a script by the name of its file, without `.lua`
  */
 export function scriptsIn(files: ReadonlyMap<string, string>): (name: string) => Script {

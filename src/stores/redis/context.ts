@@ -8,7 +8,7 @@ import type { Locations, Partition } from './partition.ts'
 import type { Patience } from './patience.ts'
 import type { Queues } from './queues.ts'
 
-export interface Context {
+export interface StoreContext {
   readonly calls: Calls
   /**
    * For what is to be on replicas before it is answered: a connection of its own, since the server answers nothing else on it meanwhile.

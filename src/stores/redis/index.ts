@@ -19,7 +19,7 @@ import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { checkServer, EvictionWatch } from './connection/server.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
 import { partOfClaim, settleClaims } from './operations/claim.ts'
@@ -57,7 +57,12 @@ export const open: OpenStore = async (url, options) => {
   return storeOf(contextOf(calls, safeCalls, settings, options.clock))
 }
 
-function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: (() => number) | undefined): Context {
+function contextOf(
+  calls: Calls,
+  safeCalls: Calls,
+  settings: Settings,
+  clock: (() => number) | undefined,
+): StoreContext {
   const { prefix, timeout } = settings
   return {
     calls,
@@ -82,7 +87,7 @@ function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: ((
   }
 }
 
-function storeOf(context: Context): Store {
+function storeOf(context: StoreContext): Store {
   let closing: Promise<void> | undefined
   return {
     name: 'redis',
@@ -100,7 +105,7 @@ function storeOf(context: Context): Store {
   }
 }
 
-async function close(context: Context): Promise<void> {
+async function close(context: StoreContext): Promise<void> {
   const { calls, safeCalls, notifier } = context
   await settleClaims(context)
   await Promise.all([calls.close(), safeCalls.close()])

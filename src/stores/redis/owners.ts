@@ -4,7 +4,7 @@
  * queues.
  */
 import { MillpondError } from '../../values/errors.ts'
-import type { Context } from './context.ts'
+import type { StoreContext } from './context.ts'
 import type { Partition } from './partition.ts'
 import { askEach, chunks, Failures } from './per-partition.ts'
 import { idBytes, numberIn } from './wire.ts'
@@ -14,7 +14,7 @@ import { idBytes, numberIn } from './wire.ts'
  * process are asked for what the others don't know. Rejects where nobody that answered knows an id, and somebody did not answer.
  */
 export async function askOwnersOf<Item extends { id: string }, Answer>(
-  context: Context,
+  context: StoreContext,
   items: readonly Item[],
   call: (partition: Partition, items: readonly Item[]) => Promise<readonly (Answer | null)[]>,
 ): Promise<(Answer | null)[]> {
@@ -48,7 +48,7 @@ export async function askOwnersOf<Item extends { id: string }, Answer>(
 
 /** As `askOwnersOf`. */
 export const askOwners = <Answer>(
-  context: Context,
+  context: StoreContext,
   ids: readonly string[],
   call: (partition: Partition, ids: readonly string[]) => Promise<readonly (Answer | null)[]>,
 ): Promise<(Answer | null)[]> =>
@@ -67,7 +67,7 @@ const MAX_KEYS_PER_CALL = 250
 const MAX_LOOKS_PER_CALL = 5_000
 
 async function locate(
-  { calls }: Context,
+  { calls }: StoreContext,
   partitions: readonly Partition[],
   ids: readonly string[],
   failures: Failures,

@@ -113,8 +113,8 @@ export class Queues {
 
   /**
    * After a partition of it was found not to be listed. Looks into the list once a second at most.
-   * @returns `split`: it was removed, and split anew since then; `lost`: the server has lost what it knew of it, since no queue was removed, or
-   * it is in the list; undefined: neither is known
+   * @returns `split`: it was removed, and split anew since then; `lost`: the server has lost what it knew of it, since
+   * no queue was removed, or it is in the list; undefined: neither is known
    */
   async lookAgain(name: string): Promise<'split' | 'lost' | undefined> {
     const known = this.#known.get(name)

@@ -2,7 +2,7 @@
 import { Packr } from 'msgpackr'
 import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
 import type { Rate } from '../../values/limits.ts'
-import { jobError } from '../job-error.ts'
+import { storedError } from '../stored-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
@@ -160,11 +160,11 @@ export function errorBytes({ code, name, message, stack }: JobError): Buffer {
   return pack(stack === undefined ? [code, name, message] : [code, name, message, stack])
 }
 
-export function jobErrorIn(bytes: Buffer): JobError {
+export function storedErrorIn(bytes: Buffer): JobError {
   try {
     const [code, name, message, stack] = listBefore(bytes).list
-    return jobError({ code, name, message, stack })
+    return storedError({ code, name, message, stack })
   } catch {
-    return jobError({})
+    return storedError({})
   }
 }

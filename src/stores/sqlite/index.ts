@@ -10,7 +10,8 @@
  * - `driver` (in code alone; node:sqlite): the class `Database` of better-sqlite3, for an application that uses it. See `driver.ts`.
  *
  * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
- * `operations/index.ts` → `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
+ * `operations/index.ts` → `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` →
+ * `operations/` → the SQL of contract/sqlite/.
  */
 import { debuglog } from 'node:util'
 import '../../values/runtime.ts'

@@ -1,7 +1,7 @@
 /**
- * Bells, for those who listen on this connection. SQLite tells nobody of the commits of other connections, but `pragma data_version` changes
- * with each and costs microseconds, so it is read every few milliseconds. Only when it has changed, and after commits of our own, which it does
- * not tell of, the queues are compared with what they were.
+ * Bells, for those who listen on this connection. SQLite tells nobody of the commits of other connections, but
+ * `pragma data_version` changes with each and costs microseconds, so it is read every few milliseconds. Only when it
+ * has changed, and after commits of our own, which it does not tell of, the queues are compared with what they were.
  */
 import type { Bell } from '../../store.ts'
 import { type Connection, Statements } from './connection/statements.ts'
@@ -71,7 +71,8 @@ export class Notifier {
       const bells = rows.flatMap((row) => bellsOf(row, []))
       if (bells.length > 0) this.#ring(bells)
     } catch {
-      // The file is locked or fails. The next look tells of what this one missed; the next operation has the error for someone who can act on it.
+      // The file is locked or fails. The next look tells of what this one missed; the next operation has the error for
+      // someone who can act on it.
     }
   }
 }

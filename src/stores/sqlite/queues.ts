@@ -10,7 +10,7 @@ import type { Statements } from './connection/statements.ts'
 import { flag, integer, integerOrNull, type Row, textOrNull } from './connection/values.ts'
 
 /** What an operation works on: one connection, in one transaction. */
-export interface Context {
+export interface StoreContext {
   statements: Statements
   queues: Queues
   fences: Pick<Fences, 'floor' | 'accept'>

@@ -70,7 +70,10 @@ export function packCompletions({ queue, items: completions }: OfQueue<Completio
 export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
   outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
 
-/** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
+/**
+ * What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it
+ * fails when it is decoded.
+ */
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
   const isBody = typeof body === 'string' || types.isUint8Array(body)
   return isEncoding(encoding) && isBody ? { encoding, body } : { encoding: 'json', body: '' }

@@ -1,12 +1,14 @@
 /**
  * What the store needs of a PostgreSQL client; `pg.ts` and `postgresjs.ts` provide it.
  *
- * Answers to the store's own statements are cells: texts as the server sends them, in the order of the columns. No type parser or transform of
- * the caller's client touches them. A handler's statements are answered as the client is set up, in rows.
+ * Answers to the store's own statements are cells: texts as the server sends them, in the order of the columns. No type
+ * parser or transform of the caller's client touches them. A handler's statements are answered as the client is set up,
+ * in rows.
  *
- * A call of the store is one statement and its own transaction. It needs READ COMMITTED, whatever the database has by default, and a deadline on
- * the server. On a connection of our own both are set once, and statements are prepared. Where the connection is the caller's, or a pooler
- * stands between, nothing may stay behind in the session: there each call is a script (`script.ts`), which sets both for its own transaction.
+ * A call of the store is one statement and its own transaction. It needs READ COMMITTED, whatever the database has by
+ * default, and a deadline on the server. On a connection of our own both are set once, and statements are prepared.
+ * Where the connection is the caller's, or a pooler stands between, nothing may stay behind in the session: there each
+ * call is a script (`script.ts`), which sets both for its own transaction.
  */
 
 export type Row = Record<string, unknown>

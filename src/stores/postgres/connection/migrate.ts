@@ -30,7 +30,10 @@ function contract() {
 const OCCUPIED = /^42(P07|P13|P16|710|723|809)$/
 const NOT_INSTALLED = ['3F000', '42883', '42501']
 
-/** @returns `install`, which tells this installation from others of the same name @throws StoreVersion, StoreUnavailable, and the client's own */
+/**
+ * @returns `install`, which tells this installation from others of the same name
+ * @throws StoreVersion, StoreUnavailable, and the client's own
+ */
 export async function migrate(database: Database, schema: string): Promise<string> {
   const { migrations, operations, digest } = contract()
   const newest = migrations.length
@@ -65,7 +68,9 @@ export async function migrate(database: Database, schema: string): Promise<strin
   } catch (error) {
     await session.end('rollback').catch(() => {})
     if (OCCUPIED.test(stateOf(error))) {
-      const message = `the schema ${schema} has an object of another application that Millpond would make: give Millpond a schema of its own`
+      const message =
+        `the schema ${schema} has an object of another application that Millpond would make: give Millpond a schema ` +
+        'of its own'
       throw new MillpondError('InvalidOption', message, { cause: error })
     }
     if (stateOf(error) !== '42501') throw error

@@ -18,9 +18,10 @@ export class Pg implements Database {
 
   /**
    * @param deadline ms after which the server gives up a call; 0: none
-   * @param timeout ms after which a connection is given up on which a call gets no answer: the network swallows everything. No keepalive would
-   * notice, since none is sent while something is unanswered, and TCP itself goes on for a quarter of an hour. Where the call only waits
-   * for a lock, the server says so before, by the deadline. Undefined: the pool is the caller's, neither to judge nor to end
+   * @param timeout ms after which a connection is given up on which a call gets no answer: the network swallows
+   * everything. No keepalive would notice, since none is sent while something is unanswered, and TCP itself goes on for
+   * a quarter of an hour. Where the call only waits for a lock, the server says so before, by the deadline. Undefined:
+   * the pool is the caller's, neither to judge nor to end
    */
   constructor(pool: PgPool, deadline = 0, timeout?: number) {
     this.#pool = pool

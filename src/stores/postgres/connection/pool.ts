@@ -1,7 +1,7 @@
 /**
- * Pools of our own, on the servers of a URL. It may name several, as libpq takes them: `postgres://one:5432,two:5432/database`. New connections
- * go to the current one. When it cannot be reached or is read-only, the next one is the current one: after a fail-over the standby that
- * was promoted.
+ * Pools of our own, on the servers of a URL. It may name several, as libpq takes them:
+ * `postgres://one:5432,two:5432/database`. New connections go to the current one. When it cannot be reached or is
+ * read-only, the next one is the current one: after a fail-over the standby that was promoted.
  */
 import { loadPg } from '../../driver.ts'
 import { isElsewhere } from '../errors.ts'
@@ -11,7 +11,10 @@ import { AS_SENT, cellsOf, type PgClient, type PgPool } from './pg-client.ts'
 
 /** Ms of silence after which TCP looks whether a connection still stands. */
 const KEEP_ALIVE = 15_000
-/** Ms after which further connections are closed that are not used: a new one costs the server a process, and the first calls their plans. */
+/**
+ * Ms after which further connections are closed that are not used: a new one costs the server a process, and the first
+ * calls their plans.
+ */
 const KEEP_IDLE = 60_000
 /** The one that listens and one for calls. */
 const KEEP = 2

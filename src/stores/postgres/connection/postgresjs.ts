@@ -15,7 +15,8 @@ function checkTransforms(client: unknown): void {
   const { options } = client as { options?: { transform?: { row?: { from?: unknown } } } }
   if (options?.transform?.row?.from == null) return
   invalid(
-    'a postgres.js client with transform.row changes every answer: give Millpond one without it; transform.column and transform.value may stay',
+    'a postgres.js client with transform.row changes every answer: give Millpond one without it; transform.column ' +
+      'and transform.value may stay',
   )
 }
 
@@ -70,7 +71,8 @@ export class PostgresJs implements Database {
           return rowsOf(await tx.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], ONE_STATEMENT))
         },
         run: async (script) => cellsOf(await tx.unsafe(script).simple().raw()),
-        // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. Then it finds another one to end.
+        // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with
+        // that. Then it finds another one to end.
         afterwards: 'begin read only',
         async release() {
           // On a lost connection its own last statement would never be answered, and end the process.

@@ -1,8 +1,9 @@
 /**
  * Connections to a read replica: our own, or those of a pg Pool or a postgres.js `sql` of the caller's.
  *
- * With pg the questions have a connection of their own, so that no slow read of a handler holds one up. If it is lost, the server or the network
- * has failed, which is told at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
+ * With pg the questions have a connection of their own, so that no slow read of a handler holds one up. If it is lost,
+ * the server or the network has failed, which is told at once. With postgres.js they share the pool, and a lost
+ * connection is noticed by the call that fails.
  */
 import { hasTag } from '../../../values/realms.ts'
 import { invalid } from '../../options.ts'

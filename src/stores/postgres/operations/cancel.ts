@@ -1,8 +1,11 @@
 import type { FinalState, Input } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
-export async function cancel({ calls, notifier }: Context, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
+export async function cancel(
+  { calls, notifier }: StoreContext,
+  { ids }: Input<'cancel'>,
+): Promise<(FinalState | null)[]> {
   notifier.stir()
   const answers = await calls.answer<string[]>('cancel($1, $2)', [plainArray(ids), calls.now()])
   return answers.map((answer, at) => {

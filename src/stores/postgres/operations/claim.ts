@@ -1,5 +1,5 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { type ClaimedList, claimedFrom } from '../wire.ts'
 
 /** `jobs` by itself: inside JSON all that producers stored would be quoted once more. */
@@ -15,7 +15,7 @@ type Answer = [
   slots: boolean,
 ]
 
-export async function claim({ calls, notifier }: Context, request: ClaimRequest): Promise<Claimed> {
+export async function claim({ calls, notifier }: StoreContext, request: ClaimRequest): Promise<Claimed> {
   const { queue, worker, limit, lease, minPriority = 0, perGroup = 1 } = request
   notifier.bells.concern(queue)
   const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority, perGroup]

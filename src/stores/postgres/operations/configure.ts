@@ -1,10 +1,10 @@
 import { type Input, type SettingName, type SettingsChange, type SettingsReport, setsNothing } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { textArray } from '../wire.ts'
 
 const LIMITS = ['running', 'rate', 'groupRunning', 'groupRate'] as const
 
-export async function configure({ calls, notifier }: Context, change: SettingsChange): Promise<SettingName[]> {
+export async function configure({ calls, notifier }: StoreContext, change: SettingsChange): Promise<SettingName[]> {
   if (setsNothing(change)) return []
   const { queue, by = 'code', clear = [], ...settings } = change
   const values = [queue, JSON.stringify(settings), by, textArray(clear)]
@@ -15,12 +15,12 @@ export async function configure({ calls, notifier }: Context, change: SettingsCh
   return overridden
 }
 
-export async function settings({ calls }: Context, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
+export async function settings({ calls }: StoreContext, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
   return calls.answer('settings($1)', [queue])
 }
 
 export async function limitGroup(
-  { calls, notifier }: Context,
+  { calls, notifier }: StoreContext,
   { queue, group, limits }: Input<'limitGroup'>,
 ): Promise<void> {
   await calls.done('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])

@@ -1,7 +1,7 @@
 /** How claims end: complete, fail, release. */
 import type { Completion, FailOutcome, HoldOutcome, Input, OfQueue } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { bodiesText, heldValues, holdOutcomes, plainArray, storedFence } from '../wire.ts'
 
 export const COMPLETE = 'complete($1, $2, $3, $4, $5)'
@@ -10,7 +10,7 @@ export function completeValues({ queue, items }: OfQueue<Completion>, now: numbe
   return [queue, ...heldValues(items), bodiesText(items.map(({ result }) => result)), now]
 }
 
-export async function complete({ calls, notifier }: Context, input: Input<'complete'>): Promise<HoldOutcome[]> {
+export async function complete({ calls, notifier }: StoreContext, input: Input<'complete'>): Promise<HoldOutcome[]> {
   const { queue, items } = input
   const held = await calls.answer<number[] | null>(COMPLETE, completeValues(input, calls.now()))
   const outcomes = holdOutcomes(items, held)
@@ -21,7 +21,7 @@ export async function complete({ calls, notifier }: Context, input: Input<'compl
   return outcomes
 }
 
-export async function fail({ calls, notifier }: Context, { queue, items }: Input<'fail'>): Promise<FailOutcome[]> {
+export async function fail({ calls, notifier }: StoreContext, { queue, items }: Input<'fail'>): Promise<FailOutcome[]> {
   const sent = items.map(({ id, fence, error, delay }) => {
     return { id, fence: storedFence(fence), error: JSON.stringify(error), delay }
   })
@@ -35,7 +35,7 @@ export async function fail({ calls, notifier }: Context, { queue, items }: Input
   return outcomes
 }
 
-export async function release({ calls, notifier }: Context, input: Input<'release'>): Promise<HoldOutcome[]> {
+export async function release({ calls, notifier }: StoreContext, input: Input<'release'>): Promise<HoldOutcome[]> {
   const { queue, items } = input
   const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
   const values = [queue, ...heldValues(items), pauses, calls.now()]

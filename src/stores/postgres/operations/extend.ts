@@ -1,8 +1,11 @@
 import type { ExtendOutcome, Input } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { bodiesText, heldValues } from '../wire.ts'
 
-export async function extend({ calls }: Context, { queue, lease, items }: Input<'extend'>): Promise<ExtendOutcome[]> {
+export async function extend(
+  { calls }: StoreContext,
+  { queue, lease, items }: Input<'extend'>,
+): Promise<ExtendOutcome[]> {
   const reports = bodiesText(items.map(({ progress }) => progress))
   const values = [queue, lease, ...heldValues(items), reports, calls.now()]
   return calls.answer<ExtendOutcome[]>('extend($1, $2, $3, $4, $5, $6)', values)

@@ -1,11 +1,11 @@
 import type { Input, JobRecord } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 
-export async function find({ notifier, lookUps }: Context, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
+export async function find({ notifier, lookUps }: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
   notifier.stir()
   return lookUps.add([...ids], ids.length)
 }
 
-export async function ahead({ calls }: Context, { id }: Input<'ahead'>): Promise<number | null> {
+export async function ahead({ calls }: StoreContext, { id }: Input<'ahead'>): Promise<number | null> {
   return calls.answer('ahead($1)', [id])
 }

@@ -1,6 +1,6 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
 import type { Operations } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -17,8 +17,8 @@ import { sweep } from './sweep.ts'
 import { update } from './update.ts'
 import { heartbeat, workers } from './workers.ts'
 
-export function operationsOf(context: Context): Operations {
-  const operation = <In, Out>(run: (context: Context, input: In) => Promise<Out>) =>
+export function operationsOf(context: StoreContext): Operations {
+  const operation = <In, Out>(run: (context: StoreContext, input: In) => Promise<Out>) =>
     context.calls.operation((input: In) => run(context, input))
   return {
     configure: operation(configure),

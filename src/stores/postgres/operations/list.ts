@@ -1,6 +1,6 @@
 import type { GroupsRequest, Listed, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { recordFrom, type TaggedRecord } from '../wire.ts'
 
 interface Answer {
@@ -8,14 +8,14 @@ interface Answer {
   next: string | null
 }
 
-export async function list({ calls }: Context, request: ListRequest): Promise<Listed> {
+export async function list({ calls }: StoreContext, request: ListRequest): Promise<Listed> {
   const { queue, state, limit, after, filter } = request
   const values = [queue, state, limit, after ?? null, filter === undefined ? null : JSON.stringify(filter)]
   const { jobs, next } = await calls.answer<Answer>('list($1, $2, $3, $4, $5)', values)
   return { jobs: jobs.map(({ cursor, ...record }) => ({ ...recordFrom(record), cursor })), next }
 }
 
-export async function groups({ calls }: Context, request: GroupsRequest): Promise<GroupRecord[]> {
+export async function groups({ calls }: StoreContext, request: GroupsRequest): Promise<GroupRecord[]> {
   const { queue, limit, after, group } = request
   return calls.answers('groups($1, $2, $3, $4, $5)', [queue, limit, after ?? null, group ?? null, calls.now()])
 }

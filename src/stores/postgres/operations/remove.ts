@@ -1,6 +1,6 @@
 import type { Removed, RemoveRequest } from '../../../store.ts'
 import { KINDS } from '../../bells.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
 interface Answer extends Removed {
@@ -8,7 +8,7 @@ interface Answer extends Removed {
   queues: string[]
 }
 
-export async function remove({ calls, notifier }: Context, request: RemoveRequest): Promise<Removed> {
+export async function remove({ calls, notifier }: StoreContext, request: RemoveRequest): Promise<Removed> {
   notifier.stir()
   const [ids, queue, state, limit] =
     'ids' in request

@@ -1,8 +1,8 @@
 import type { Requeued, RequeueRequest } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
-export async function requeue({ calls, notifier }: Context, request: RequeueRequest): Promise<Requeued> {
+export async function requeue({ calls, notifier }: StoreContext, request: RequeueRequest): Promise<Requeued> {
   const [ids, queue, limit, until] =
     'ids' in request
       ? [plainArray(request.ids), null, null, null]

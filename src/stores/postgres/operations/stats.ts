@@ -1,14 +1,14 @@
 /** Figures: stats and record. */
 import type { Input, QueueStats } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 
-export async function stats(context: Context, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
+export async function stats(context: StoreContext, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
   const { calls } = context
   await context.recorded
   return calls.answers('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
 }
 
-export async function record(context: Context, { slices }: Input<'record'>): Promise<void> {
+export async function record(context: StoreContext, { slices }: Input<'record'>): Promise<void> {
   const { calls } = context
   const written = calls.done('record($1, $2)', [JSON.stringify(slices), calls.now()])
   context.recorded = Promise.allSettled([context.recorded, written])

@@ -1,5 +1,5 @@
 import type { Input, Swept } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 
 interface Answer extends Swept {
   now: number
@@ -7,7 +7,7 @@ interface Answer extends Swept {
   work: string[]
 }
 
-export async function sweep({ calls, notifier }: Context, { limit }: Input<'sweep'>): Promise<Swept> {
+export async function sweep({ calls, notifier }: StoreContext, { limit }: Input<'sweep'>): Promise<Swept> {
   const { now: _, work, ...swept } = await calls.answer<Answer>('sweep($1, $2)', [limit, calls.now()])
   for (const queue of work) notifier.bells.ring('work', queue)
   for (const { id, queue, state } of swept.lost) if (state === 'dead') notifier.bells.ring('finished', queue, id)

@@ -1,5 +1,5 @@
 /** Packs the arguments of a script and calls it, as contract/redis/README.md says under "Calling a script". */
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { pack } from '../wire.ts'
 import type { Arg } from './calls.ts'
@@ -21,7 +21,7 @@ interface ScriptCall {
  * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
  */
 export function callScript(
-  { calls, safeCalls, notifier, now }: Context,
+  { calls, safeCalls, notifier, now }: StoreContext,
   name: string,
   partition: Partition,
   { head = [], items = [], safe = false, again = false }: ScriptCall = {},

@@ -1,7 +1,7 @@
 /** Jobs that are not wanted any more. */
 import type { FinalState, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'
 import { idBytes } from '../wire.ts'
 
@@ -10,7 +10,7 @@ const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 const WAITED = 3
 const RAN = 4
 
-export function cancel(context: Context, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
+export function cancel(context: StoreContext, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
   const { local } = context.notifier
   return askOwners<FinalState>(context, ids, async (partition, own) => {
     const answers = await callScript(context, 'cancel', partition, { items: own.map(idBytes), safe: true })

@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
 import { isMillpondError } from '../../../values/errors.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context, DoubtfulClaim } from '../context.ts'
+import type { DoubtfulClaim, StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { inTime } from '../patience.ts'
 import { Failures } from '../per-partition.ts'
@@ -41,7 +41,7 @@ interface ClaimReply extends Claimed {
 const MAX_TRIES = 3
 
 /** Rejects only where nothing was given: what some partitions gave is not dropped because others cannot be reached. */
-export async function claim(context: Context, request: ClaimRequest): Promise<Claimed> {
+export async function claim(context: StoreContext, request: ClaimRequest): Promise<Claimed> {
   const { calls, queues, notifier } = context
   const { queue } = request
   calls.assertOpen()
@@ -59,7 +59,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   }
 }
 
-async function claimAmong(context: Context, request: ClaimRequest, partitions: readonly Partition[]) {
+async function claimAmong(context: StoreContext, request: ClaimRequest, partitions: readonly Partition[]) {
   const { notifier, patience } = context
   const well = partitions.filter(({ away }) => !away)
   const asked = well.length > 0 ? well : partitions
@@ -120,7 +120,12 @@ const AWAY_PAUSE = 250
  * Claims do without a partition until it answers again.
  * @param late the claim that it has not answered: what that brings is given back
  */
-function leaveOut(context: Context, partition: Partition, request: ClaimRequest, late?: Promise<ClaimReply>): void {
+function leaveOut(
+  context: StoreContext,
+  partition: Partition,
+  request: ClaimRequest,
+  late?: Promise<ClaimReply>,
+): void {
   const { calls, notifier } = context
   late
     ?.then(
@@ -148,7 +153,7 @@ function leaveOut(context: Context, partition: Partition, request: ClaimRequest,
 }
 
 /** Jobs of a claim that nobody waits for any more. */
-async function releaseAll(context: Context, partition: Partition, jobs: readonly ClaimedJob[]): Promise<void> {
+async function releaseAll(context: StoreContext, partition: Partition, jobs: readonly ClaimedJob[]): Promise<void> {
   let left = jobs.flatMap(({ id, fence }) => [idBytes(id), fence])
   while (left.length > 0) {
     const outcomes = await callScript(context, 'release', partition, { items: left, again: true })
@@ -167,7 +172,7 @@ function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited }: Claime
 }
 
 async function claimFrom(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   { queue, worker, lease, minPriority = 0, perGroup = 1 }: ClaimRequest,
   limit: number,
@@ -194,10 +199,10 @@ async function claimFrom(
 }
 
 /**
- * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. Or the
- * server was emptied. A queue that was removed stays away until somebody pushes.
+ * A queue of which a partition is not listed may have come back with another number of them, where this process has its
+ * jobs to look for. Or the server was emptied. A queue that was removed stays away until somebody pushes.
  */
-async function lookAgain(context: Context, queue: string): Promise<void> {
+async function lookAgain(context: StoreContext, queue: string): Promise<void> {
   try {
     const found = await context.queues.lookAgain(queue)
     if (found === 'split') context.notifier.local.ring('work', queue)
@@ -208,7 +213,8 @@ async function lookAgain(context: Context, queue: string): Promise<void> {
 }
 
 /** The partition of the claim. */
-export const partOfClaim = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
+export const partOfClaim = ({ claimedFrom }: StoreContext, claim: ClaimedJob): string =>
+  claimedFrom.get(claim)?.part ?? ''
 
 /** As `claim.lua` answers. */
 /** Of `claim.lua`. */
@@ -252,7 +258,7 @@ const RETRY_PAUSE = 1000
  * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and
  * once a second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
  */
-async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
+async function giveBack(context: StoreContext, doubt: DoubtfulClaim): Promise<void> {
   const { partition, worker, call } = doubt
   const answer = await callScript(context, 'claim', partition, { head: [0, null, worker, call, null], again: true })
   const { jobs } = claimReply(answer)
@@ -261,11 +267,11 @@ async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
   if (context.doubtfulClaims.get(key) === doubt) context.doubtfulClaims.delete(key)
 }
 
-async function giveBackAll(context: Context): Promise<void> {
+async function giveBackAll(context: StoreContext): Promise<void> {
   await Promise.allSettled([...context.doubtfulClaims.values()].map((doubt) => giveBack(context, doubt)))
 }
 
-function doubt(context: Context, claim: DoubtfulClaim): void {
+function doubt(context: StoreContext, claim: DoubtfulClaim): void {
   const { doubtfulClaims, calls } = context
   doubtfulClaims.set(doubtKey(claim.partition, claim.worker), claim)
   if (doubtfulClaims.size > 1) return
@@ -279,7 +285,7 @@ function doubt(context: Context, claim: DoubtfulClaim): void {
 }
 
 /** As far as the server can be reached. */
-export async function settleClaims(context: Context): Promise<void> {
+export async function settleClaims(context: StoreContext): Promise<void> {
   if (context.doubtfulClaims.size === 0 || context.calls.client.status !== 'ready') return
   await Promise.race([giveBackAll(context), pause(RETRY_PAUSE, undefined, { ref: false })])
 }

@@ -15,14 +15,14 @@ import { burstOf } from '../../../values/rate.ts'
 import { DEFAULTS } from '../../defaults.ts'
 import { givenFrom, givenTexts, NOTHING_GIVEN, type Settled, settle } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { groupIndex, type Partition } from '../partition.ts'
 import { pack, rateList, textIn } from '../wire.ts'
 
 const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 
 /** @throws InvalidOption where a number that the partitions share is less than theirs */
-export async function configure(context: Context, change: SettingsChange): Promise<SettingName[]> {
+export async function configure(context: StoreContext, change: SettingsChange): Promise<SettingName[]> {
   const { calls, notifier, settings: made } = context
   calls.assertOpen()
   if (setsNothing(change)) return []
@@ -40,7 +40,7 @@ export async function configure(context: Context, change: SettingsChange): Promi
  * @param send answers whether the partition is listed, and more
  */
 async function onAll<Sent extends { listed: boolean }>(
-  { queues }: Context,
+  { queues }: StoreContext,
   queue: string,
   send: (partition: Partition) => Promise<Sent>,
 ): Promise<Sent[]> {
@@ -53,7 +53,7 @@ async function onAll<Sent extends { listed: boolean }>(
 
 /** What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here. */
 async function settleIn(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   change: SettingsChange,
 ): Promise<Settled & { listed: boolean }> {
@@ -71,7 +71,7 @@ async function settleIn(
   }
 }
 
-export async function settings(context: Context, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
+export async function settings(context: StoreContext, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
   context.calls.assertOpen()
   const [first] = (await context.queues.listed(queue)) ?? []
   const [code, operator, paused, grouped] = first === undefined ? [] : await callScript(context, 'settings', first)
@@ -86,7 +86,7 @@ const givenOf = (code: unknown, operator: unknown): GivenSettings =>
 
 /** @returns `others`: what is kept instead of `known`; undefined: the settings were taken */
 async function send(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   settings: QueueSettings,
   sides?: { known: GivenSettings; given: GivenSettings },
@@ -123,7 +123,7 @@ const rateShare = (partition: Partition, rate: Rate, name: string): unknown[] =>
  * A group's jobs are in one partition. Those without a group are in all of them, which share their limits.
  * @throws InvalidOption where such a limit is less than the partitions
  */
-export async function limitGroup(context: Context, { queue, group, limits }: Input<'limitGroup'>): Promise<void> {
+export async function limitGroup(context: StoreContext, { queue, group, limits }: Input<'limitGroup'>): Promise<void> {
   const { calls, notifier } = context
   calls.assertOpen()
   await onAll(context, queue, (partition) =>
@@ -134,7 +134,7 @@ export async function limitGroup(context: Context, { queue, group, limits }: Inp
   notifier.local.ring('work', queue)
 }
 
-async function sendGroup(context: Context, partition: Partition, group: string, limits: GroupLimits | null) {
+async function sendGroup(context: StoreContext, partition: Partition, group: string, limits: GroupLimits | null) {
   const { running = null, rate = null } = limits ?? {}
   const shares =
     group === ''
@@ -147,7 +147,7 @@ async function sendGroup(context: Context, partition: Partition, group: string, 
 }
 
 /** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */
-export function restoreSettings(context: Context, queue: string): void {
+export function restoreSettings(context: StoreContext, queue: string): void {
   const made = context.settings.get(queue)
   if (made === undefined || isDefault(made)) return
   // Once. Where that fails, the next call that finds the settings missing sends them again.
@@ -156,7 +156,11 @@ export function restoreSettings(context: Context, queue: string): void {
 }
 
 /** No job of the queue starts for so many ms, in any partition. */
-export async function pauseQueue(context: Context, partitions: readonly Partition[], pause: number): Promise<void> {
+export async function pauseQueue(
+  context: StoreContext,
+  partitions: readonly Partition[],
+  pause: number,
+): Promise<void> {
   const items = ['pause', pack(pause)]
   await Promise.all(partitions.map((partition) => callScript(context, 'configure', partition, { items, safe: true })))
 }
@@ -165,7 +169,7 @@ export async function pauseQueue(context: Context, partitions: readonly Partitio
  * After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be
  * removed.
  */
-export async function confirmListed(context: Context, partition: Partition): Promise<void> {
+export async function confirmListed(context: StoreContext, partition: Partition): Promise<void> {
   try {
     await context.queues.confirm(partition)
     await noteListed(context, partition)
@@ -178,7 +182,7 @@ export async function confirmListed(context: Context, partition: Partition): Pro
   }
 }
 
-export async function noteListed(context: Context, partition: Partition): Promise<void> {
+export async function noteListed(context: StoreContext, partition: Partition): Promise<void> {
   await callScript(context, 'listed', partition, { head: [partition.count] })
 }
 

@@ -3,7 +3,7 @@ import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, OfQueue, Rele
 import { SOON } from '../../bells.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { answered, askEach } from '../per-partition.ts'
 import { encodedOrNothing, errorBytes, idBytes, idsBytes } from '../wire.ts'
@@ -44,14 +44,14 @@ const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
   outcomes: ['ok', 'stale', 'paused'],
 }
 
-export async function complete(context: Context, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
+export async function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, items, COMPLETE)
   for (const [i, { id }] of items.entries())
     if (outcomes[i] === 'ok') context.notifier.local.ring('finished', queue, id)
   return outcomes
 }
 
-export async function fail(context: Context, { queue, items }: OfQueue<Failure>): Promise<FailOutcome[]> {
+export async function fail(context: StoreContext, { queue, items }: OfQueue<Failure>): Promise<FailOutcome[]> {
   const outcomes = await end(context, queue, items, FAIL)
   for (const [i, { id, delay }] of items.entries()) {
     if (outcomes[i] === 'dead') context.notifier.local.ring('finished', queue, id)
@@ -61,7 +61,7 @@ export async function fail(context: Context, { queue, items }: OfQueue<Failure>)
   return outcomes
 }
 
-export async function release(context: Context, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
+export async function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, items, RELEASE)
   const pause = Math.max(0, ...items.map((given, i) => (outcomes[i] === 'paused' ? (given.pause ?? 0) : 0)))
   const partitions = context.queues.known(queue) ?? []
@@ -72,7 +72,7 @@ export async function release(context: Context, { queue, items }: OfQueue<Releas
 
 /** An ending that rejects may have taken effect. It is sent again as a repetition, which the script answers as if it had not. */
 async function end<Item extends Hold, Outcome>(
-  context: Context,
+  context: StoreContext,
   queue: string,
   items: readonly Item[],
   { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
@@ -97,7 +97,7 @@ async function end<Item extends Hold, Outcome>(
 
 /** Calls the partition that holds each claim. @throws where a partition gave no answer */
 export async function callHolders<Item extends Hold, Outcome>(
-  { calls, queues, claimedFrom }: Context,
+  { calls, queues, claimedFrom }: StoreContext,
   queue: string,
   items: readonly Item[],
   call: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,

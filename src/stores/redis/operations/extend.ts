@@ -1,14 +1,14 @@
 /** Workers that are still at their jobs. */
 import type { ExtendOutcome, Extension, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { encodedOrNothing, idBytes } from '../wire.ts'
 import { callHolders } from './end.ts'
 
 const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
 
 export function extend(
-  context: Context,
+  context: StoreContext,
   { queue, lease, items: extensions }: Input<'extend'>,
 ): Promise<ExtendOutcome[]> {
   return callHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {

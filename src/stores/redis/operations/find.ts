@@ -1,7 +1,7 @@
 /** Reads jobs by id. */
 import { type Input, JOB_STATES, type JobRecord, type JobState } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
@@ -10,9 +10,9 @@ import {
   encodedIn,
   idBytes,
   idText,
-  jobErrorIn,
   numberIn,
   recordIn,
+  storedErrorIn,
   textIn,
   timeOrNull,
   unexpected,
@@ -27,11 +27,11 @@ export interface Found {
   time: number
 }
 
-export async function find(context: Context, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
+export async function find(context: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
   return (await findWithPlaces(context, ids)).map((found) => found?.record ?? null)
 }
 
-export function findWithPlaces(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
+export function findWithPlaces(context: StoreContext, ids: readonly string[]): Promise<(Found | null)[]> {
   return askOwners(context, ids, async (partition, own) => {
     const [left, ...items] = await callScript(context, 'find', partition, { items: own.map(idBytes) })
     const byId = new Map(foundIn(partition, items).map((one) => [one.record.id, one]))
@@ -60,7 +60,7 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         finishedAt: state === 'running' ? null : finished || null,
         worker: worker === null ? null : textIn(worker),
         progress: progress === null ? null : encodedIn(bytesIn(progress)),
-        error: error === null ? null : jobErrorIn(bytesIn(error)),
+        error: error === null ? null : storedErrorIn(bytesIn(error)),
         result: result === null ? null : encodedIn(bytesIn(result)),
         ...rest,
       }
@@ -81,7 +81,7 @@ function stateIn(value: unknown): JobState {
   return state
 }
 
-export async function ahead(context: Context, { id }: Input<'ahead'>): Promise<number | null> {
+export async function ahead(context: StoreContext, { id }: Input<'ahead'>): Promise<number | null> {
   const [count = null] = await askOwners<number>(context, [id], async (partition, own) => {
     const answers = await callScript(context, 'ahead', partition, { items: own.map(idBytes) })
     return answers.map(timeOrNull)

@@ -1,6 +1,6 @@
 /** The operations: a line for each, as contract/operations.md has them. */
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -17,9 +17,9 @@ import { sweep } from './sweep.ts'
 import { update } from './update.ts'
 import { heartbeat, workers } from './workers.ts'
 
-export function operationsOf(context: Context): Operations {
+export function operationsOf(context: StoreContext): Operations {
   const of =
-    <Name extends OperationName>(operation: (context: Context, input: Input<Name>) => Promise<Output<Name>>) =>
+    <Name extends OperationName>(operation: (context: StoreContext, input: Input<Name>) => Promise<Output<Name>>) =>
     (input: Input<Name>): Promise<Output<Name>> =>
       operation(context, input)
   return {

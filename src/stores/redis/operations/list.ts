@@ -4,7 +4,7 @@ import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorFields, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { groupIndex, type Partition } from '../partition.ts'
 import { chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idBytes, leastOf, listBefore, numberIn, numberOrNull, rateIn, textIn, timeOrNull } from '../wire.ts'
@@ -13,7 +13,7 @@ import { type Found, foundIn } from './find.ts'
 /** Jobs that a filter looks at in a call, unless its limit is higher. */
 const MOST_LOOKED_AT = DEFAULTS.store.look
 
-export async function list(context: Context, request: ListRequest): Promise<Listed> {
+export async function list(context: StoreContext, request: ListRequest): Promise<Listed> {
   context.calls.assertOpen()
   const { queue, state, limit, after, filter } = request
   const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
@@ -42,7 +42,7 @@ export async function list(context: Context, request: ListRequest): Promise<List
  * none goes on. `isShort`: jobs are large, and a partition has looked at fewer
  */
 async function look(
-  context: Context,
+  context: StoreContext,
   partitions: readonly Partition[],
   { state, filter }: ListRequest,
   limit: number,
@@ -108,7 +108,7 @@ function cursorFor({ index }: Partition, { priority, time, place, partition }: P
 const PER_GROUP = 5
 
 /** A group is in one partition; only the jobs without one are in several. */
-export async function groups(context: Context, request: GroupsRequest): Promise<GroupRecord[]> {
+export async function groups(context: StoreContext, request: GroupsRequest): Promise<GroupRecord[]> {
   context.calls.assertOpen()
   const { queue, limit, after, group } = request
   if (group !== undefined && after !== undefined && group <= after) return []
@@ -134,7 +134,7 @@ const added = (a: GroupRecord, b: GroupRecord): GroupRecord => ({
 })
 
 async function groupsIn(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   { limit, after, group }: GroupsRequest,
 ): Promise<GroupRecord[]> {

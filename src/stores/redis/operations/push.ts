@@ -4,7 +4,7 @@ import type { Input, NewJob, PushOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { indexOf, type Partition, type Routed } from '../partition.ts'
 import { askEach } from '../per-partition.ts'
 import { encodedBytes, idsBytes, idText, inOnePiece } from '../wire.ts'
@@ -14,11 +14,11 @@ export const homeOf = (partitions: readonly Partition[], job: Routed): Partition
   partitions[indexOf(partitions.length, job)]
 
 /** The partition of the job; of a queue that is not known yet, the queue. */
-export const partOfJob = ({ queues }: Context, job: NewJob): string =>
+export const partOfJob = ({ queues }: StoreContext, job: NewJob): string =>
   homeOf(queues.known(job.queue) ?? [], job)?.part ?? job.queue
 
 /** What was stored of a push that failed is found there when the push is repeated. */
-export async function push(context: Context, { jobs }: Input<'push'>): Promise<PushOutcome[]> {
+export async function push(context: StoreContext, { jobs }: Input<'push'>): Promise<PushOutcome[]> {
   context.calls.assertOpen()
   const answers = await askEach(
     jobs,
@@ -43,7 +43,7 @@ export async function push(context: Context, { jobs }: Input<'push'>): Promise<P
  * @param floor of a queue that was just registered
  */
 async function pushToQueue(
-  context: Context,
+  context: StoreContext,
   queue: string,
   jobs: readonly NewJob[],
   floor: number | null = null,
@@ -72,7 +72,7 @@ export function notPlaceable(queue: string, id: string | undefined): MillpondErr
 
 /** @returns null where nothing was stored, since the partition is not listed */
 async function pushTo(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   jobs: readonly NewJob[],
   floor: number | null,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Input, JOB_STATES, type JobState, type Removed, type RemoveQueueRequest } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { MAX_ITEMS_PER_CALL } from '../per-partition.ts'
@@ -15,12 +15,12 @@ const RAN = 3
 const NOTHING = 1
 const SETTINGS = 3
 
-export async function remove(context: Context, request: Input<'remove'>): Promise<Removed> {
+export async function remove(context: StoreContext, request: Input<'remove'>): Promise<Removed> {
   context.calls.assertOpen()
   return 'ids' in request ? removeIds(context, request.ids) : removeOf(context, request)
 }
 
-async function removeIds(context: Context, ids: readonly string[]): Promise<Removed> {
+async function removeIds(context: StoreContext, ids: readonly string[]): Promise<Removed> {
   const { local } = context.notifier
   const outcomes = await askOwners<boolean>(context, [...new Set(ids)], async (partition, own) => {
     const answers = await callScript(context, 'remove', partition, { items: own.map(idBytes), safe: true })
@@ -36,7 +36,7 @@ async function removeIds(context: Context, ids: readonly string[]): Promise<Remo
   return { removed: outcomes.filter((outcome) => outcome !== null).length, more: false }
 }
 
-async function removeOf(context: Context, { queue, state, limit }: RemoveQueueRequest): Promise<Removed> {
+async function removeOf(context: StoreContext, { queue, state, limit }: RemoveQueueRequest): Promise<Removed> {
   const listed = await context.queues.listed(queue)
   let removed = 0
   for (const each of state === undefined ? JOB_STATES : [state]) {
@@ -48,7 +48,7 @@ async function removeOf(context: Context, { queue, state, limit }: RemoveQueueRe
   return { removed, more: !isOver }
 }
 
-async function removeIn(context: Context, partition: Partition, state: JobState, limit: number): Promise<number> {
+async function removeIn(context: StoreContext, partition: Partition, state: JobState, limit: number): Promise<number> {
   const { local } = context.notifier
   let removed = 0
   while (removed < limit) {
@@ -70,7 +70,7 @@ async function removeIn(context: Context, partition: Partition, state: JobState,
  * @returns false: it has jobs again, or settings that were given meanwhile are torn. Where somebody makes it anew meanwhile, it is a new
  * queue, and stays
  */
-async function removeQueue(context: Context, queue: string, partitions: readonly Partition[]): Promise<boolean> {
+async function removeQueue(context: StoreContext, queue: string, partitions: readonly Partition[]): Promise<boolean> {
   const { queues } = context
   const token = randomUUID()
   const drop = (floor: number | null) =>

@@ -2,18 +2,18 @@
 
 import type { RequeueDeadRequest, Requeued, RequeueRequest } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { answered, askEach, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { idBytes, numberIn } from '../wire.ts'
 import { findWithPlaces } from './find.ts'
 
-export async function requeue(context: Context, request: RequeueRequest): Promise<Requeued> {
+export async function requeue(context: StoreContext, request: RequeueRequest): Promise<Requeued> {
   context.calls.assertOpen()
   return 'ids' in request ? requeueIds(context, request.ids) : requeueDead(context, request)
 }
 
-async function requeueIds(context: Context, ids: readonly string[]): Promise<Requeued> {
+async function requeueIds(context: StoreContext, ids: readonly string[]): Promise<Requeued> {
   const requeued = { requeued: 0, now: 0 }
   const found = (await findWithPlaces(context, ids)).filter((one) => one !== null)
   const answers = await askEach(
@@ -35,7 +35,7 @@ async function requeueIds(context: Context, ids: readonly string[]): Promise<Req
  * Those whose key is taken are passed over, so that they cannot fill the limit and hide others for ever. Those that die again
  * meanwhile are not brought back again.
  */
-async function requeueDead(context: Context, { queue, limit, until }: RequeueDeadRequest): Promise<Requeued> {
+async function requeueDead(context: StoreContext, { queue, limit, until }: RequeueDeadRequest): Promise<Requeued> {
   let requeued = 0
   let first: number | undefined
   const { queues } = context
@@ -57,7 +57,12 @@ async function requeueDead(context: Context, { queue, limit, until }: RequeueDea
   return { requeued, now: first ?? 0 }
 }
 
-async function requeueIn(context: Context, partition: Partition, head: (number | null)[], items: readonly Buffer[]) {
+async function requeueIn(
+  context: StoreContext,
+  partition: Partition,
+  head: (number | null)[],
+  items: readonly Buffer[],
+) {
   const answer = await callScript(context, 'requeue', partition, { head, items, safe: true })
   const [back = 0, stayed = 0, now = 0, left = 0] = answer.map(numberIn)
   if (back > 0) context.notifier.local.ring('work', partition.queue)

@@ -1,7 +1,7 @@
 /** Puts jobs back as they were, each into the partition that a push would take. */
 import type { Input, JobRecord, RestoreOutcome } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { answered, askEach } from '../per-partition.ts'
 import { encodedBytes, encodedOrNothing, errorBytes, idBytes, idsBytes, pack } from '../wire.ts'
@@ -10,7 +10,7 @@ import { homeOf, isPlaceable, notPlaceable } from './push.ts'
 
 const RESTORED = 0
 
-export async function restore(context: Context, { records }: Input<'restore'>): Promise<RestoreOutcome[]> {
+export async function restore(context: StoreContext, { records }: Input<'restore'>): Promise<RestoreOutcome[]> {
   context.calls.assertOpen()
   const outcomes = await askEach(
     records,
@@ -22,7 +22,7 @@ export async function restore(context: Context, { records }: Input<'restore'>): 
 
 /** As `push` does it: contract/redis/README.md, "push". */
 async function restoreTo(
-  context: Context,
+  context: StoreContext,
   queue: string,
   records: readonly JobRecord[],
   registered?: { partitions: readonly Partition[]; floor: number },
@@ -45,7 +45,7 @@ async function restoreTo(
 
 /** @returns null where nothing was stored, since the partition is not listed */
 async function restoreIn(
-  context: Context,
+  context: StoreContext,
   partition: Partition,
   records: readonly JobRecord[],
   floor: number | null,

@@ -4,7 +4,7 @@ import { merge } from '../../../values/histogram.ts'
 import type { LimitSettings } from '../../../values/limits.ts'
 import { givenFrom } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
 import { bytesIn, leastOf, mapIn, numberIn, numberOrNull, rateIn, unexpected, unpack } from '../wire.ts'
@@ -13,7 +13,7 @@ import { lastClaims } from './workers.ts'
 /** Partitions asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
 
-export async function stats(context: Context, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
+export async function stats(context: StoreContext, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
   const { calls, queues } = context
   calls.assertOpen()
   const partitions =
@@ -27,7 +27,7 @@ export async function stats(context: Context, { queue, minutes = 0 }: Input<'sta
 
 /** Per queue of these partitions, but for `lastClaim`. */
 export async function statsOf(
-  context: Context,
+  context: StoreContext,
   partitions: readonly Partition[],
   minutes: number,
 ): Promise<QueueStats[]> {
@@ -132,7 +132,7 @@ function addSlice(slices: HistogramSlice[], slice: HistogramSlice): void {
   else merge(sum.buckets, slice.buckets)
 }
 
-export async function record(context: Context, { slices }: Input<'record'>): Promise<void> {
+export async function record(context: StoreContext, { slices }: Input<'record'>): Promise<void> {
   context.calls.assertOpen()
   for (const [queue, own] of Map.groupBy(slices, (slice) => slice.queue)) {
     // Figures of all partitions go into the first: they are summed anyhow.

@@ -6,7 +6,7 @@
  */
 import type { Input, Swept } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { nothingFound } from '../found.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
 import { inTime } from '../patience.ts'
@@ -15,7 +15,7 @@ import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
 import { statsOf } from './stats.ts'
 import { forgetWorkers } from './workers.ts'
 
-export async function sweep(context: Context, { limit }: Input<'sweep'>): Promise<Swept> {
+export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): Promise<Swept> {
   const { calls, found, patience, silentBuckets } = context
   calls.assertOpen()
   void context.evictionWatch.look(calls.client, context.where)
@@ -70,14 +70,14 @@ export async function sweep(context: Context, { limit }: Input<'sweep'>): Promis
 }
 
 /** Until it has answered. */
-function leaveOut({ silentBuckets }: Context, bucket: number, look: Promise<unknown> | undefined): void {
+function leaveOut({ silentBuckets }: StoreContext, bucket: number, look: Promise<unknown> | undefined): void {
   silentBuckets.add(bucket)
   const over = (): void => void silentBuckets.delete(bucket)
   look?.then(over, over)
 }
 
 /** Forgets workers, and puts those queues back into the list that it has lost. */
-async function checkList(context: Context): Promise<void> {
+async function checkList(context: StoreContext): Promise<void> {
   const { queues } = context
   context.queueCount = await forgetWorkers(context)
   if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)
@@ -89,7 +89,7 @@ interface Due {
   partitions: Partition[]
 }
 
-async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, limit: number): Promise<Due> {
+async function dueIn({ calls, queues, prefix, now }: StoreContext, bucket: number, limit: number): Promise<Due> {
   const tag = tagOf(prefix, bucket)
   const [next, ...parts] = await calls.script('due', { tag, keys: [`${tag}:due`, `${tag}:ends`] }, [now() ?? '', limit])
   const partitions = parts.map((part) => {
@@ -99,7 +99,7 @@ async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, li
   return { next: timeOrNull(next), partitions }
 }
 
-async function sweepPartition(context: Context, partition: Partition, limit: number): Promise<void> {
+async function sweepPartition(context: StoreContext, partition: Partition, limit: number): Promise<void> {
   const { queue } = partition
   const { found } = context
   const { local } = context.notifier
@@ -129,7 +129,7 @@ async function sweepPartition(context: Context, partition: Partition, limit: num
 }
 
 /** The list of queues has lost some: those that hold jobs get back into it, the others are forgotten. */
-async function relist(context: Context): Promise<void> {
+async function relist(context: StoreContext): Promise<void> {
   const { queues } = context
   const known = new Map(queues.allKnown())
   const listed = await queues.all()

@@ -1,13 +1,13 @@
 import type { Input, JobUpdate, UpdateOutcome } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { askOwnersOf } from '../owners.ts'
 import { encodedOrNothing, idBytes, pack } from '../wire.ts'
 
 const OUTCOMES = ['updated', 'running', 'done', 'dead', 'cancelled'] as const
 
-export function update(context: Context, { items }: Input<'update'>): Promise<UpdateOutcome[]> {
+export function update(context: StoreContext, { items }: Input<'update'>): Promise<UpdateOutcome[]> {
   return askOwnersOf<JobUpdate, Exclude<UpdateOutcome, null>>(context, items, async (partition, own) => {
     const args = own.flatMap(({ id, data = null, priority = null, delay = null, runAt = null }) => [
       idBytes(id),

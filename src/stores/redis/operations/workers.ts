@@ -1,16 +1,16 @@
 /** Who works: kept under keys of the whole store, as contract/redis/heartbeat.lua tells. */
 import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { chunks } from '../per-partition.ts'
 import { bytesIn, numberIn, pack, textIn, unexpected, unpack } from '../wire.ts'
 
-export async function heartbeat(context: Context, { workers: told, gone }: Heartbeat): Promise<boolean[]> {
+export async function heartbeat(context: StoreContext, { workers: told, gone }: Heartbeat): Promise<boolean[]> {
   const beats = told.map(({ id, queue, host, pid, slots, busy }) => [id, queue, host, pid, slots, busy])
   const known = await registry(context, 'heartbeat', [pack([context.now(), gone, beats])])
   return known.map((answer) => answer === 1)
 }
 
-export async function workers(context: Context, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
+export async function workers(context: StoreContext, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
   const [, ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
   const all = chunks(items, 2).flatMap(([id, places]) => workersIn(textIn(id), unpack(bytesIn(places))))
   const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
@@ -20,13 +20,13 @@ export async function workers(context: Context, { queue }: Input<'workers'>): Pr
 }
 
 /** Forgets workers that are not heard of any more. @returns how many queues there are */
-export async function forgetWorkers(context: Context): Promise<number> {
+export async function forgetWorkers(context: StoreContext): Promise<number> {
   const [queues] = await registry(context, 'workers', [context.now() ?? '', 1])
   return numberIn(queues)
 }
 
 /** Per queue the ms since a worker was last heard of; none, where none was. */
-export async function lastClaims(context: Context, names: readonly string[]): Promise<Map<string, number>> {
+export async function lastClaims(context: StoreContext, names: readonly string[]): Promise<Map<string, number>> {
   if (names.length === 0) return new Map()
   const [now, ...times] = await registry(context, 'last-claims', [context.now() ?? '', ...names])
   return new Map(
@@ -37,7 +37,7 @@ export async function lastClaims(context: Context, names: readonly string[]): Pr
 }
 
 function registry(
-  { calls, queues }: Context,
+  { calls, queues }: StoreContext,
   script: string,
   args: readonly (string | number | Buffer)[],
 ): Promise<readonly unknown[]> {

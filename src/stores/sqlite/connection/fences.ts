@@ -1,9 +1,11 @@
 /**
- * The floor above which fences are given out. Claims can be undone: they wait for no disk, so a power cut undoes the last ones, and a backup that
- * is put back undoes more. Their fences must not be given out once more, as workers of other machines (`millpond serve`) may still hold them.
+ * The floor above which fences are given out. Claims can be undone: they wait for no disk, so a power cut undoes the
+ * last ones, and a backup that is put back undoes more. Their fences must not be given out once more, as workers of
+ * other machines (`millpond serve`) may still hold them.
  *
- * So the floor rises when the file is opened and nobody had it open (a backup may have been put back), when the machine was started anew, when
- * it is another file than before, and when SQLite's number of the schema has changed, as it does when a backup is restored into the open file.
+ * So the floor rises when the file is opened and nobody had it open (a backup may have been put back), when the machine
+ * was started anew, when it is another file than before, and when SQLite's number of the schema has changed, as it does
+ * when a backup is restored into the open file.
  */
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { uptime } from 'node:os'

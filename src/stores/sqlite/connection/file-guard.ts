@@ -16,7 +16,10 @@ const isSame = (one: BigIntStats, other: BigIntStats | undefined): boolean =>
 
 const look = (path: string): BigIntStats | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })
 
-/** @throws StoreUnavailable for a file with several names: SQLite would keep a log for each, and the logs would overwrite each other's pages. */
+/**
+ * @throws StoreUnavailable for a file with several names: SQLite would keep a log for each, and the logs would
+ *   overwrite each other's pages.
+ */
 export function assertOneName(path: string, { nlink }: BigIntStats): void {
   // Some file systems count none.
   if (nlink <= 1n) return
@@ -72,7 +75,9 @@ export class FileGuard {
   }
 
   #gone(name: string): never {
-    const message = `${name} was replaced, renamed or removed while it was open: what was written since may be lost. Stop all processes that use it, put the right file there, and start them again`
+    const message =
+      `${name} was replaced, renamed or removed while it was open: what was written since may be lost. Stop all ` +
+      'processes that use it, put the right file there, and start them again'
     throw new MillpondError('StoreUnavailable', message)
   }
 
@@ -81,7 +86,9 @@ export class FileGuard {
     // A library opens this file once, however many connections it has.
     const shared = look(`${this.#files[0]?.[0]}-shm`)
     if (shared !== undefined && openedTimes(shared) > 1) {
-      const message = `another SQLite library in this process has ${this.#path} open, which can damage it. Pass the library that your code uses as the option driver, or use node:sqlite in your code; then restart the process`
+      const message =
+        `another SQLite library in this process has ${this.#path} open, which can damage it. Pass the library that ` +
+        'your code uses as the option driver, or use node:sqlite in your code; then restart the process'
       throw new MillpondError('SecondLibrary', message)
     }
     const ended = performance.now()

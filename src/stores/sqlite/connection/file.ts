@@ -47,8 +47,9 @@ function checkAccess(path: string): void {
 const PRIVATE = 0o600
 
 /**
- * Makes the file, empty, with those rights; SQLite gives `-wal` and `-shm` the same. It is made under another name: to close it under its own would
- * drop the locks that another connection of this process may have on it by then. Where this fails, SQLite makes the file, and says what is wrong.
+ * Makes the file, empty, with those rights; SQLite gives `-wal` and `-shm` the same. It is made under another name: to
+ * close it under its own would drop the locks that another connection of this process may have on it by then. Where
+ * this fails, SQLite makes the file, and says what is wrong.
  */
 function createPrivate(path: string): void {
   const draft = `${path}.${randomUUID()}`

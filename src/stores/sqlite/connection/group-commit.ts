@@ -14,7 +14,7 @@ import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { isFull, isResult, toWire } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
-import { type Context, type Queue, Queues } from '../queues.ts'
+import { type Queue, Queues, type StoreContext } from '../queues.ts'
 import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
 import type { Opened } from './file.ts'
@@ -29,7 +29,7 @@ type OperationRequest = RequestOf<Operation>
 
 const isOperation = (request: Request): request is OperationRequest => Object.hasOwn(OPERATIONS, request.op)
 
-const HANDLERS: { [O in Operation]: (context: Context, input: Inputs[O]) => unknown } = OPERATIONS
+const HANDLERS: { [O in Operation]: (context: StoreContext, input: Inputs[O]) => unknown } = OPERATIONS
 
 interface Reports {
   /** Called with answers that can be sent to the main thread. */
@@ -45,7 +45,7 @@ export class GroupCommit {
   readonly #settings: Settings
   readonly #sync: (() => void) | null
   readonly #reports: Reports
-  readonly #context: Omit<Context, 'now'>
+  readonly #context: Omit<StoreContext, 'now'>
   readonly #waiting: Request[] = []
   /** A handler's transaction. It holds up every writer, extensions of leases among them, so its time is bounded as a whole. */
   #open: { number: number; timer: NodeJS.Timeout } | null = null
@@ -126,8 +126,8 @@ export class GroupCommit {
   }
 
   /**
-   * What began without the lock has met somebody who has it. Heartbeats do not wait, and are made another time: the application may hold the lock,
-   * and wait for an answer behind them.
+   * What began without the lock has met somebody who has it. Heartbeats do not wait, and are made another time: the
+   * application may hold the lock, and wait for an answer behind them.
    */
   #commitLater(group: readonly OperationRequest[], answers: Answer[]): void {
     const waiting = group.filter(({ op }) => op !== 'heartbeat')
@@ -154,7 +154,7 @@ export class GroupCommit {
     }
   }
 
-  #contextOf({ now }: { now: number | null }): Context {
+  #contextOf({ now }: { now: number | null }): StoreContext {
     return { ...this.#context, now: now ?? Date.now() }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the write-ahead log small on a small disk. SQLite would let it grow to 4,000 pages before it brings them into the database, which on a small
- * disk is never: the log fills the disk first, and then there is no room to empty it.
+ * Keeps the write-ahead log small on a small disk. SQLite would let it grow to 4,000 pages before it brings them into
+ * the database, which on a small disk is never: the log fills the disk first, and then there is no room to empty it.
  */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'

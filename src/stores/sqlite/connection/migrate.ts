@@ -1,6 +1,6 @@
 /**
- * Brings the tables up to date, in one transaction. Any number of processes may do it at once: the first to get the lock does it, the others
- * then find it done.
+ * Brings the tables up to date, in one transaction. Any number of processes may do it at once: the first to get the
+ * lock does it, the others then find it done.
  *
  * Other programs empty or copy tables, too. Tables without a version (emptied, or copied without their rows) get theirs again if they are
  * what the migrations make. Missing or other tables are refused.

@@ -4,7 +4,7 @@
  */
 import type { Bell } from '../../../store.ts'
 import type { WireError } from '../errors.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 import type { Settings } from '../settings.ts'
 import type { ThreadOperations } from './thread-operations.ts'
 import type { Row, Value } from './values.ts'
@@ -12,14 +12,14 @@ import type { Row, Value } from './values.ts'
 /** What the thread does beside the operations. */
 interface Controls {
   /** The first request. */
-  open(context: Context, input: Settings): null
+  open(context: StoreContext, input: Settings): null
   /** Both of the handler's transaction that the request names. */
-  query(context: Context, input: { text: string; params: Value[] }): Row[]
-  rollback(context: Context, input: null): null
+  query(context: StoreContext, input: { text: string; params: Value[] }): Row[]
+  rollback(context: StoreContext, input: null): null
   /** Whether anyone wants bells. */
-  listen(context: Context, input: boolean): null
+  listen(context: StoreContext, input: boolean): null
   /** @returns whether the thread ends */
-  close(context: Context, input: null): boolean
+  close(context: StoreContext, input: null): boolean
 }
 
 type Calls = ThreadOperations & Controls

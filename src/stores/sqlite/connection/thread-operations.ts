@@ -28,8 +28,8 @@ export const OPERATIONS = {
 export type ThreadOperations = typeof OPERATIONS
 
 /**
- * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
- * these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
+ * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the
+ * time: by themselves, these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
  */
 export const READING: ReadonlySet<string> = new Set([
   ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'settings', 'stats', 'sweep', 'workers'],

@@ -1,8 +1,8 @@
 import type { FinalState, Input } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function cancel({ statements, queues, now }: Context, { ids }: Input<'cancel'>): (FinalState | null)[] {
+export function cancel({ statements, queues, now }: StoreContext, { ids }: Input<'cancel'>): (FinalState | null)[] {
   return ids.map((id) => {
     const row = statements.get('cancel/look', { id })
     if (row === undefined) return null

@@ -2,7 +2,7 @@ import type { Claimed, ClaimRequest } from '../../../store.ts'
 import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import type { Parameters, Statements } from '../connection/statements.ts'
 import { integerOrNull, type Row, text, type Value } from '../connection/values.ts'
-import { type Context, DEFAULT_LEASE, type Queue } from '../queues.ts'
+import { DEFAULT_LEASE, type Queue, type StoreContext } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
 
 /** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
@@ -14,7 +14,7 @@ const NEXT_LOOKS = 100
 
 type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 
-export function claim(context: Context, request: ClaimRequest): PackedClaim {
+export function claim(context: StoreContext, request: ClaimRequest): PackedClaim {
   const { queues, now } = context
   // Limits are compared with the counts in its row.
   if (queues.find(request.queue)?.settings.isBounded) queues.write()
@@ -30,7 +30,7 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
 }
 
 /** Stores what the queue's rate and pause count as, where they lie further ahead than that. */
-function bound({ statements, queues, now }: Context, name: string): void {
+function bound({ statements, queues, now }: StoreContext, name: string): void {
   const settings = queues.find(name)?.settings
   if (settings === undefined || settings.isPaused || settings.heldUntil <= now) return
   const parameters = { queue: name, now }
@@ -39,8 +39,11 @@ function bound({ statements, queues, now }: Context, name: string): void {
   statements.run('claim/bound', parameters)
 }
 
-/** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
-function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
+/**
+ * @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time
+ *   that is past: it refused none
+ */
+function take(context: StoreContext, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
   const { statements, fences, now } = context
   const { worker, limit: asked, minPriority: min_priority = 0, perGroup: per_group = 1 } = request
   const { isGrouped, isBounded, slots, heldUntil } = queue.settings
@@ -97,7 +100,7 @@ function sizeOf(data: Value | undefined): number {
 }
 
 /** False if there is surely nothing to pick. */
-function pick({ statements, queues }: Context, queue: Queue, parameters: { queue: string; now: number }): boolean {
+function pick({ statements, queues }: StoreContext, queue: Queue, parameters: { queue: string; now: number }): boolean {
   if (!queue.settings.isGrouped) return statements.run('claim/pick', parameters) > 0
   const { claimedAt } = queue.settings
   if (parameters.now < claimedAt - SET_BACK) statements.run('limits/touch', parameters)
@@ -108,7 +111,7 @@ function pick({ statements, queues }: Context, queue: Queue, parameters: { queue
   return statements.run('limits/pick', parameters) > 0
 }
 
-function retryIn({ statements, now }: Context, queue: Queue, startAt: number | null): number | null {
+function retryIn({ statements, now }: StoreContext, queue: Queue, startAt: number | null): number | null {
   const isRefused = startAt === null || startAt > now
   const grouped = Number(queue.settings.isGrouped && !isRefused)
   const at = integerOrNull(statements.get('claim/retry', { queue: queue.name, now, grouped })?.at)

@@ -7,9 +7,9 @@ import {
 } from '../../../store.ts'
 import { givenFrom, givenTexts, NOTHING_GIVEN, settle } from '../../given-settings.ts'
 import { text, textOrNull } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function configure(context: Context, change: SettingsChange): SettingName[] {
+export function configure(context: StoreContext, change: SettingsChange): SettingName[] {
   if (setsNothing(change)) return []
   const { statements, queues, fences } = context
   const { queue: name } = change
@@ -31,7 +31,10 @@ export function configure(context: Context, change: SettingsChange): SettingName
   return overridden
 }
 
-export function settings({ statements }: Context, { queue }: Pick<SettingsChange, 'queue'>): SettingsReport | null {
+export function settings(
+  { statements }: StoreContext,
+  { queue }: Pick<SettingsChange, 'queue'>,
+): SettingsReport | null {
   const row = statements.get('configure/settings', { queue })
   if (row === undefined) return null
   return { values: JSON.parse(text(row.values)), ...givenFrom(textOrNull(row.code), textOrNull(row.operator)) }
@@ -41,7 +44,7 @@ export function settings({ statements }: Context, { queue }: Pick<SettingsChange
 const LIMITS = ['paused', 'running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
 
-export function limitGroup(context: Context, { queue, group, limits }: GroupLimitsChange): void {
+export function limitGroup(context: StoreContext, { queue, group, limits }: GroupLimitsChange): void {
   configure(context, { queue, grouped: true })
   context.statements.run('limit-group/limit', { queue, group, limits: limits && JSON.stringify(limits) })
 }

@@ -1,11 +1,11 @@
 import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 import type { PackedCompletions } from '../wire.ts'
 
 /** @returns the indexes of those that are stale */
-export function complete(context: Context, completions: PackedCompletions): number[] {
+export function complete(context: StoreContext, completions: PackedCompletions): number[] {
   const { statements, queues, now } = context
   const { queue: name, ids, fences, results } = completions
   const queue = queues.find(name)
@@ -25,7 +25,7 @@ export function complete(context: Context, completions: PackedCompletions): numb
 
 /** False, and nothing is done, if any has a result or is stale: which ones is only seen one by one. */
 function completeList(
-  { statements, now }: Context,
+  { statements, now }: StoreContext,
   statement: string,
   { queue, ids, fences, results }: PackedCompletions,
 ): boolean {
@@ -39,7 +39,7 @@ function completeList(
   return isDone
 }
 
-export function fail(context: Context, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
+export function fail(context: StoreContext, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const { statements, queues, now } = context
   const queue = queues.find(name)
   return items.map(({ id, fence, error, delay: asked }) => {
@@ -60,7 +60,7 @@ export function fail(context: Context, { queue: name, items }: OfQueue<Failure>)
 }
 
 /** Null where the claim is stale. */
-function backoffDelay({ statements }: Context, hold: { queue: string; id: string; fence: number }): number | null {
+function backoffDelay({ statements }: StoreContext, hold: { queue: string; id: string; fence: number }): number | null {
   const row = statements.get('fail/attempt', hold)
   if (row === undefined) return null
   const of = (name: string): number => integer(row[`backoff_${name}`])
@@ -68,7 +68,10 @@ function backoffDelay({ statements }: Context, hold: { queue: string; id: string
   return delayAfter(policy, integer(row.attempt), Math.random())
 }
 
-export function release({ statements, queues, now }: Context, { queue: name, items }: OfQueue<Release>): HoldOutcome[] {
+export function release(
+  { statements, queues, now }: StoreContext,
+  { queue: name, items }: OfQueue<Release>,
+): HoldOutcome[] {
   return items.map(({ id, fence, pause = 0 }) => {
     const hold = { queue: name, id, fence }
     const settings = queues.find(name)?.settings

@@ -1,8 +1,8 @@
 import type { ExtendOutcome, Input } from '../../../store.ts'
-import { type Context, DEFAULT_LEASE } from '../queues.ts'
+import { DEFAULT_LEASE, type StoreContext } from '../queues.ts'
 
 export function extend(
-  { statements, queues, now }: Context,
+  { statements, queues, now }: StoreContext,
   { queue, lease: asked, items }: Input<'extend'>,
 ): ExtendOutcome[] {
   const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)

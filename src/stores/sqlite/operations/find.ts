@@ -1,10 +1,10 @@
 import type { Input, JobRecord } from '../../../store.ts'
-import { jobErrorFromJson } from '../../job-error.ts'
+import { storedErrorFromJson } from '../../stored-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
-export function find({ statements }: Context, { ids }: Input<'find'>): (JobRecord | null)[] {
+export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {
     const row = statements.get('find/find', { id })
     return row === undefined ? null : recordFrom(row)
@@ -35,10 +35,10 @@ export function recordFrom(row: Row): JobRecord {
     data: encodedFrom(row.encoding, row.data),
     progress: encodedOrNull(row.progress_encoding, row.progress),
     result: encodedOrNull(row.result_encoding, row.result),
-    error: row.error === null ? null : jobErrorFromJson(row.error),
+    error: row.error === null ? null : storedErrorFromJson(row.error),
   }
 }
 
-export function ahead({ statements }: Context, { id }: Input<'ahead'>): number | null {
+export function ahead({ statements }: StoreContext, { id }: Input<'ahead'>): number | null {
   return integerOrNull(statements.get('ahead/ahead', { id })?.ahead)
 }

@@ -3,7 +3,7 @@ import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 import { recordFrom } from './find.ts'
 
 /** Of each state, where its first page begins, by what orders it. */
@@ -23,7 +23,7 @@ interface Place {
   seq: number
 }
 
-export function list(context: Context, request: ListRequest): Listed {
+export function list(context: StoreContext, request: ListRequest): Listed {
   const { state, limit, after, filter } = request
   const [key = FIRST[state], seq = -1] = cursorNumbers(state, after, [FIRST[state], -1])
   const cursorAt = (at: Place): string => cursorOf(state, at.key, at.seq)
@@ -51,7 +51,7 @@ export function list(context: Context, request: ListRequest): Listed {
 }
 
 function placesAfter(
-  { statements, queues }: Context,
+  { statements, queues }: StoreContext,
   { queue, state }: ListRequest,
   place: Place,
   limit: number,
@@ -70,7 +70,7 @@ interface Look {
 }
 
 /** By the jobs' places, whether the filter lets them through. */
-function looksAt({ statements }: Context, places: readonly Place[], filter: JobFilter): Map<number, Look> {
+function looksAt({ statements }: StoreContext, places: readonly Place[], filter: JobFilter): Map<number, Look> {
   const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
   const rows = statements.all('list/matching', {
     ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },
@@ -80,7 +80,7 @@ function looksAt({ statements }: Context, places: readonly Place[], filter: JobF
   return new Map(rows.map((row) => [integer(row.seq), { matches: flag(row.matches), bytes: integer(row.bytes) }]))
 }
 
-export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {
+export function groups({ statements, now }: StoreContext, request: GroupsRequest): GroupRecord[] {
   const { queue, limit, after = null, group = null } = request
   return statements.all('groups/list', { queue, limit, after, group, now }).map((row) => JSON.parse(text(row.record)))
 }

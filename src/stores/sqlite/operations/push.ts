@@ -1,17 +1,17 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 import { type JobList, jobsIn, type PackedPush } from '../wire.ts'
 
 /** @returns null: all were pushed */
-export function push(context: Context, { jobs }: PackedPush): PushOutcome[] | null {
+export function push(context: StoreContext, { jobs }: PackedPush): PushOutcome[] | null {
   if (!('ids' in jobs)) return jobs.map((job) => pushOne(context, job))
   return pushList(context, jobs) ? null : jobsIn(jobs).map((job) => pushOne(context, job))
 }
 
 /** False, and nothing is done, where not all can be stored: which ones can is only seen one by one. */
-function pushList(context: Context, { count, job, ids, bodies }: JobList): boolean {
+function pushList(context: StoreContext, { count, job, ids, bodies }: JobList): boolean {
   const queue = context.queues.findOrCreate(job.queue)
   if (queue.room < count) return false
   const row = columnsOf(context, job)
@@ -25,7 +25,7 @@ function pushList(context: Context, { count, job, ids, bodies }: JobList): boole
   return true
 }
 
-function pushOne(context: Context, job: NewJob): PushOutcome {
+function pushOne(context: StoreContext, job: NewJob): PushOutcome {
   const { statements, queues } = context
   const { id, key, data } = job
   const queue = queues.findOrCreate(job.queue)
@@ -41,7 +41,7 @@ function pushOne(context: Context, job: NewJob): PushOutcome {
   return existing === undefined ? { status: 'full', id } : { status: 'existing', id: text(existing.id) }
 }
 
-function columnsOf({ statements, queues, now }: Context, { queue, priority, group, ...job }: NewJob) {
+function columnsOf({ statements, queues, now }: StoreContext, { queue, priority, group, ...job }: NewJob) {
   const { settings } = queues.findOrCreate(queue)
   const due = Math.max(now, job.runAt ?? now + job.delay)
   const state = due <= now ? ('waiting' as const) : ('scheduled' as const)
@@ -63,7 +63,7 @@ function columnsOf({ statements, queues, now }: Context, { queue, priority, grou
 }
 
 /** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
-export function pushWithin(context: Context, pushed: PackedPush): PushOutcome[] | null {
+export function pushWithin(context: StoreContext, pushed: PackedPush): PushOutcome[] | null {
   const { statements, queues } = context
   queues.write()
   statements.run('savepoint/begin')

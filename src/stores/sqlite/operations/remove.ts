@@ -1,9 +1,9 @@
 import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
 import { JOB_STATES } from '../../../store.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function remove(context: Context, request: RemoveRequest): Removed {
+export function remove(context: StoreContext, request: RemoveRequest): Removed {
   const { statements, queues } = context
   if ('ids' in request) {
     const rows = request.ids.flatMap((id) => statements.all('remove/look', { id }))
@@ -23,13 +23,13 @@ export function remove(context: Context, request: RemoveRequest): Removed {
   return { removed, more: false }
 }
 
-function jobsIn({ statements }: Context, queue: string, state: JobState, limit: number): Row[] {
+function jobsIn({ statements }: StoreContext, queue: string, state: JobState, limit: number): Row[] {
   const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
   return statements.all(`remove/${isLive ? state : 'final'}`, { queue, state, limit })
 }
 
 /** @returns how many: an id that is there twice counts once */
-function removeJobs({ statements, queues }: Context, rows: readonly Row[]): number {
+function removeJobs({ statements, queues }: StoreContext, rows: readonly Row[]): number {
   let removed = 0
   let highest = 0
   for (const { id = null, queue, state, fence } of rows) {

@@ -1,8 +1,8 @@
 import type { Requeued, RequeueRequest } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function requeue({ statements, queues, now }: Context, request: RequeueRequest): Requeued {
+export function requeue({ statements, queues, now }: StoreContext, request: RequeueRequest): Requeued {
   const rows =
     'ids' in request
       ? request.ids.flatMap((id) => statements.all('requeue/look', { id }))

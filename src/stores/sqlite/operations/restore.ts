@@ -1,11 +1,11 @@
 import type { Encoded, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function restore(context: Context, { records }: Input<'restore'>): RestoreOutcome[] {
+export function restore(context: StoreContext, { records }: Input<'restore'>): RestoreOutcome[] {
   return records.map((record) => restoreOne(context, record))
 }
 
-function restoreOne({ statements, queues }: Context, record: JobRecord): RestoreOutcome {
+function restoreOne({ statements, queues }: StoreContext, record: JobRecord): RestoreOutcome {
   const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, ...columns } = record
   const queue = queues.findOrCreate(record.queue)
   const row = {

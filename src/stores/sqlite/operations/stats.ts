@@ -1,11 +1,11 @@
 import { type HistogramSlice, type Input, JOB_STATES, type QueueStats, type Totals } from '../../../store.ts'
 import { text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
 const COUNTS = Object.fromEntries(JOB_STATES.map((state) => [state, 0]))
 const TOTALS: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 
-export function stats({ statements, now }: Context, request: Input<'stats'>): QueueStats[] {
+export function stats({ statements, now }: StoreContext, request: Input<'stats'>): QueueStats[] {
   const { queue = null, minutes = 0 } = request
   const rows = minutes > 0 ? statements.all('stats/histograms', { queue, minutes, now }) : []
   const slices = rows.map((row): HistogramSlice => JSON.parse(text(row.slice)))
@@ -17,7 +17,7 @@ export function stats({ statements, now }: Context, request: Input<'stats'>): Qu
   })
 }
 
-export function record({ statements, now }: Context, { slices }: Input<'record'>): void {
+export function record({ statements, now }: StoreContext, { slices }: Input<'record'>): void {
   for (const { queue, priority, metric, buckets } of slices) {
     for (const [bucket, count] of Object.entries(buckets)) {
       statements.run('record/record', { now, queue, priority, metric, bucket: Number(bucket), count })

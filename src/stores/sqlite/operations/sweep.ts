@@ -1,10 +1,10 @@
 import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, integerOrNull, text } from '../connection/values.ts'
-import type { Context, Queue } from '../queues.ts'
+import type { Queue, StoreContext } from '../queues.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
-export function sweep(context: Context, { limit }: Input<'sweep'>): Swept {
+export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   const { statements, queues, now } = context
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
   let forgotten = 0
@@ -39,12 +39,12 @@ export function sweep(context: Context, { limit }: Input<'sweep'>): Swept {
 }
 
 /** What this transaction has counted so far is in the jobs already. */
-function recount({ statements, queues }: Context, queue: string): void {
+function recount({ statements, queues }: StoreContext, queue: string): void {
   queues.write()
   statements.run('sweep/recount', { queue })
 }
 
-function takeBack({ statements, now }: Context, queue: Queue, limit: number): Swept['lost'] {
+function takeBack({ statements, now }: StoreContext, queue: Queue, limit: number): Swept['lost'] {
   return statements.all('sweep/lost', { queue: queue.name, now, limit }).map((row) => {
     const id = text(row.id)
     const state = row.state === 'dead' ? 'dead' : 'waiting'

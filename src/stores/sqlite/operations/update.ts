@@ -1,13 +1,13 @@
 import type { Input, JobUpdate, UpdateOutcome } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function update(context: Context, { items }: Input<'update'>): UpdateOutcome[] {
+export function update(context: StoreContext, { items }: Input<'update'>): UpdateOutcome[] {
   return items.map((item) => updateOne(context, item))
 }
 
 function updateOne(
-  { statements, queues, now }: Context,
+  { statements, queues, now }: StoreContext,
   { id, data, priority, delay, runAt }: JobUpdate,
 ): UpdateOutcome {
   const row = statements.get('update/look', { id })

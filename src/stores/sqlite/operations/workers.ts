@@ -1,8 +1,8 @@
 import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
 import { integer, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { StoreContext } from '../queues.ts'
 
-export function heartbeat({ statements, queues, now }: Context, { workers: told, gone }: Heartbeat): boolean[] {
+export function heartbeat({ statements, queues, now }: StoreContext, { workers: told, gone }: Heartbeat): boolean[] {
   // What this transaction has pushed before is known to the statements only then.
   queues.write()
   for (const id of gone) statements.run('workers/gone', { id })
@@ -13,7 +13,7 @@ export function heartbeat({ statements, queues, now }: Context, { workers: told,
 }
 
 export function workers(
-  { statements, now }: Context,
+  { statements, now }: StoreContext,
   { queue = null }: { queue?: Input<'workers'>['queue'] | null },
 ): WorkerRecord[] {
   return statements.all('workers/list', { queue, now }).map((row) => ({

@@ -6,18 +6,18 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
-import { jobErrorFromJson } from '../../src/stores/job-error.ts'
+import { storedErrorFromJson } from '../../src/stores/stored-error.ts'
 
 test('an error comes back as it was kept', () => {
   const error = { code: 'HandlerFailed', name: 'Error', message: 'm', stack: 's' }
-  assert.deepEqual(jobErrorFromJson(JSON.stringify(error)), error)
+  assert.deepEqual(storedErrorFromJson(JSON.stringify(error)), error)
   const { stack: _, ...bare } = error
-  assert.deepEqual(jobErrorFromJson(JSON.stringify({ ...bare, more: 1 })), bare)
+  assert.deepEqual(storedErrorFromJson(JSON.stringify({ ...bare, more: 1 })), bare)
 })
 
 test('whatever else is kept is told as unreadable', () => {
   for (const kept of ['', '{', 'null', '[]', '{"code":1}', '"text"', 7, Uint8Array.of(1)])
-    assert.equal(jobErrorFromJson(kept).code, 'PayloadNotDecodable', String(kept))
+    assert.equal(storedErrorFromJson(kept).code, 'PayloadNotDecodable', String(kept))
 })
 
 test('a job whose error is spoilt is listed all the same', async () => {

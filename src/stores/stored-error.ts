@@ -4,7 +4,7 @@ import type { JobError } from '../store.ts'
 type Parts = { readonly [Part in keyof JobError]?: unknown }
 
 /** An error that cannot be read does not hide its job: then it says so itself. */
-export function jobError({ code, name, message, stack }: Parts): JobError {
+export function storedError({ code, name, message, stack }: Parts): JobError {
   if (typeof code === 'string' && typeof name === 'string' && typeof message === 'string') {
     // Other programs may have stored half of a surrogate pair, which would spoil answers in which the error stands beside others.
     const told = { code: code.toWellFormed(), name: name.toWellFormed(), message: message.toWellFormed() }
@@ -15,10 +15,10 @@ export function jobError({ code, name, message, stack }: Parts): JobError {
 }
 
 /** From the JSON that the SQL stores keep. */
-export function jobErrorFromJson(json: unknown): JobError {
+export function storedErrorFromJson(json: unknown): JobError {
   try {
-    return jobError(JSON.parse(String(json)))
+    return storedError(JSON.parse(String(json)))
   } catch {
-    return jobError({})
+    return storedError({})
   }
 }
