@@ -24,10 +24,10 @@ serveTest('paths and methods: 400, 404, 405 with Allow', async ({ open }) => {
   }
   const allowed: [string, string, string][] = [
     ['DELETE', '/v1/queues', 'GET, HEAD'],
-    ['PUT', '/v1/queues/q', 'GET, HEAD, PATCH'],
+    ['PUT', '/v1/queues/q', 'GET, HEAD, PATCH, DELETE'],
     ['PUT', '/v1/queues/q/jobs', 'POST, GET, HEAD'],
     ['GET', '/v1/queues/q/claims', 'POST'],
-    ['OPTIONS', `/v1/jobs/${UNKNOWN}`, 'GET, HEAD, DELETE'],
+    ['OPTIONS', `/v1/jobs/${UNKNOWN}`, 'GET, HEAD, DELETE, PATCH'],
     ['post', '/healthz', 'GET, HEAD'],
     ['BREW', '/openapi.json', 'GET, HEAD'],
   ]
