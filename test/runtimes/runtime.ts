@@ -51,14 +51,14 @@ function versionOf(runtime: RuntimeName): { version: string } | { missing: strin
   }
 }
 
-/** Without what Node's test runner tells its own children; with one server of each kind, as the client is the same for the other. */
+/** Without what Node's test runner tells its own children; with one server of each kind, as the client is the same for the other; with a sample of the vectors, as stores decide what they say. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...rest } = process.env
   for (const name of ['redis-cluster', 'pgbouncer'] as const) {
     delete rest[variableOf(name)]
     rest[missingOf(name)] = 'its tests run on Node alone'
   }
-  return { ...rest, NO_COLOR: '1' }
+  return { ...rest, NO_COLOR: '1', MILLPOND_TEST_VECTORS_EVERY: '6' }
 }
 
 /** Everything that runs on that runtime, as tests of ours. */

@@ -19,6 +19,9 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
+  'test/api/process.test.ts': 'a minute of processes; user.js starts one, too',
+  'test/conformance/capabilities.test.ts': 'what a store says that it lacks',
+  'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
   'test/cache/full.test.ts': 'a server of its own, that is full',
   'test/cache/network.test.ts': 'a network with faults',
@@ -55,8 +58,7 @@ export const UNSURE: Reasons = {
 export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
   deno: {
     files: {
-      'test/api/process.test.ts': 'it starts its processes with flags of Node’s; user.js ends by itself, too',
-      'test/api/process-ends.test.ts': 'the same',
+      'test/api/process-ends.test.ts': 'it starts its processes with flags of Node’s; user.js ends by itself, too',
       'test/web/adapters-examples.test.ts': HOOKS,
       'test/unit/compiled-code.test.ts': COLLECTION,
       'test/unit/worker-claims.test.ts': 'mocked timers stop those that the test itself waits with, too',
