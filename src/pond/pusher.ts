@@ -20,8 +20,8 @@ const PATIENCE = 100
 /** Jobs that go in one call, of one part of the store. */
 interface Push {
   jobs: readonly NewJob[]
-  /** Whether the jobs before these, of the same `pushMany`, were all stored; unset: there are none. */
-  after?: Promise<boolean>
+  /** The jobs before these, of the same `pushMany`, and whether all of them were stored; undefined: there are none. */
+  after: { push: Push; isStored: Promise<boolean> } | undefined
 }
 
 export class Pusher {
@@ -43,7 +43,7 @@ export class Pusher {
 
   /** Rejects as `push` of a store does. */
   push(job: NewJob): Promise<PushOutcome[]> {
-    return this.#batcher.add(this.#partOf(job), { jobs: [job] }, bytesOf(job))
+    return this.#batcher.add(this.#partOf(job), { jobs: [job], after: undefined }, bytesOf(job))
   }
 
   /**
@@ -52,16 +52,14 @@ export class Pusher {
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
-    const gates = new Map<string, Promise<boolean>>()
+    const last = new Map<string, NonNullable<Push['after']>>()
     return [...batches(jobs)].map((batch) => {
       const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
       const answers = parts.map(([part, own]) => {
-        const answer = this.#add(part, own, gates.get(part))
+        const push: Push = { jobs: own, after: last.get(part) }
+        const answer = this.#add(part, push)
         const isWhole = (outcomes: PushOutcome[]) => outcomes.length > 0 && outcomes.every(isStored)
-        gates.set(
-          part,
-          answer.then(isWhole, () => false),
-        )
+        last.set(part, { push, isStored: answer.then(isWhole, () => false) })
         return answer
       })
       const [only, ...others] = answers
@@ -74,14 +72,18 @@ export class Pusher {
     return this.#batcher.flushed()
   }
 
-  #add(part: string, jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
-    const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
-    return this.#batcher.add(part, { jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
+  #add(part: string, push: Push): Promise<PushOutcome[]> {
+    const bytes = push.jobs.reduce((sum, job) => sum + bytesOf(job), 0)
+    return this.#batcher.add(part, push, bytes, push.jobs.length)
   }
 
   async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
-    const isGated = pushes.some(({ after }) => after !== undefined)
-    const gates = isGated ? await Promise.all(pushes.map(({ after = true }) => after)) : []
+    // What goes in the same call is stored in order, without a wait for itself.
+    const gated = pushes.filter(({ after }) => after !== undefined && !pushes.includes(after.push))
+    const isGated = gated.length > 0
+    const gates = isGated
+      ? await Promise.all(pushes.map((push) => (gated.includes(push) ? push.after?.isStored : true)))
+      : []
     const jobs = pushes.flatMap((push, index) => (gates[index] === false ? [] : push.jobs))
     if (jobs.length === 0) return pushes.map(() => [])
     const answer = this.#store.operations.push({ jobs })

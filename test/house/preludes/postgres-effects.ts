@@ -12,4 +12,5 @@ const fetchRate = async (data: { day: string }) => data.day.length
 const { id } = await emails.push({ day: '2026-11-25' })
 // After the block:
 await pond.result(id, { timeout: '10s' })
+await pond.close()
 await client.query(`drop schema ${schema} cascade; drop table rates`)
