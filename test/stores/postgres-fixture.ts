@@ -22,8 +22,15 @@ export async function server(statement: string, params: readonly unknown[] = [])
   return (await shared.query(statement, [...params])).rows
 }
 
-export async function dropSchema(schema: string): Promise<void> {
-  await server(`drop schema if exists ${schema} cascade`)
+/** A server goes on with the last call of a process that was killed, which may lock the tables in another order. */
+export async function dropSchema(schema: string, tries = 5): Promise<void> {
+  try {
+    await server(`drop schema if exists ${schema} cascade`)
+  } catch (error) {
+    const isDeadlock = error instanceof Error && 'code' in error && error.code === '40P01'
+    if (!isDeadlock || tries === 0) throw error
+    await dropSchema(schema, tries - 1)
+  }
 }
 
 /** A fresh store in a schema of its own, which goes with it. */
