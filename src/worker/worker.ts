@@ -5,11 +5,11 @@
  *   claim ──► arrived: buffered ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
  *                         └─ window over: given back
  *
- * Claims and endings are planned for the end of the turn, so that they share a round trip. `claim-loop.ts` decides when to claim,
+ * Claims and endings are planned for the end of the tick, so that they share a round trip. `claim-loop.ts` decides when to claim,
  * `starter.ts` and its slots what to start, a runner how an attempt ends.
  */
 
-import { atEndOfTurn } from '../batch/batcher.ts'
+import { atEndOfTick } from '../batch/batcher.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from '../values/close-options.ts'
@@ -83,7 +83,7 @@ export class Worker implements AsyncDisposable {
   #cancelBellsAtClaim = 0
   #isPlanned = false
   /** Not unref'd: an open worker keeps its process alive. */
-  readonly #ticker: NodeJS.Timeout
+  readonly #pollTimer: NodeJS.Timeout
   #closing: Promise<CloseReport> | undefined
   #whenQuiet: (() => void) | undefined
   /** Of `performance.now()`. */
@@ -131,7 +131,7 @@ export class Worker implements AsyncDisposable {
       trouble,
     })
     this.#endings = new EndingParts(store, queue, (ending, outcome) => this.#endingAnswered(ending, outcome), trouble)
-    this.#ticker = setInterval(() => this.#tick(), POLL)
+    this.#pollTimer = setInterval(() => this.#poll(), POLL)
     this.#planFlushAndClaim()
   }
 
@@ -197,25 +197,25 @@ export class Worker implements AsyncDisposable {
     if (batch === undefined) return singleSlots(host, () => this.#wanted(), singleRunner(tools, handler as Handler))
     const claiming = () => this.#claims.underWay
     const ripe = () => {
-      this.#starter.startInNewTurn()
+      this.#starter.startInNewTick()
       this.#planFlushAndClaim()
     }
     return batchSlots({ ...host, window, claiming, ripe }, batch, batchRunner(tools, handler as BatchHandler))
   }
 
-  #tick(): void {
+  #poll(): void {
     this.wake()
     this.#sendFigures()
   }
 
   /**
-   * Endings and a claim go out together: at the end of the turn when nothing else runs here, else after the sockets and timers
-   * that are ready now have had theirs, since what they finish can go along.
+   * Endings and a claim go out together: at the end of the tick when nothing else runs here, else after the sockets and timers
+   * that are ready now were served, since what they finish can go along.
    */
   #planFlushAndClaim(): void {
     if (this.#isPlanned) return
     this.#isPlanned = true
-    if (this.#running.size === 0) atEndOfTurn(this.#flushAndClaim)
+    if (this.#running.size === 0) atEndOfTick(this.#flushAndClaim)
     else setImmediate(this.#flushAndClaim)
   }
 
@@ -263,7 +263,7 @@ export class Worker implements AsyncDisposable {
     }
     // The next claim goes out before these handlers start, so that the store works while they do.
     this.#claims.claim()
-    this.#starter.startInNewTurn()
+    this.#starter.startInNewTick()
     this.#buffer.watch()
     if (this.#cancelBells !== this.#cancelBellsAtClaim) void this.#leases.extend(attempts)
   }
@@ -359,7 +359,7 @@ export class Worker implements AsyncDisposable {
     )
     await told
     clearTimeout(patience)
-    clearInterval(this.#ticker)
+    clearInterval(this.#pollTimer)
     this.#leases.close()
     this.#sendFigures()
     await this.#settings.replica?.close()
