@@ -236,8 +236,11 @@ export class Worker implements AsyncDisposable {
 
   async #claim({ limit, minPriority }: Wanted): Promise<{ claimed: Claimed; sentAt: number }> {
     this.#cancelBellsAtClaim = this.#cancelBells
+    const ready = this.#ready()
+    if (ready !== undefined) await ready
     // A handler that cannot be loaded must not cost any job an attempt.
-    for (const ready of [this.#ready(), this.#settings.isolated?.ready()]) if (ready !== undefined) await ready
+    const loaded = this.#settings.isolated?.ready()
+    if (loaded !== undefined) await loaded
     const sentAt = performance.now()
     const { perGroup } = this.#slots
     const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }

@@ -5,14 +5,14 @@
  *      │                  │                   │
  *      └─ refused ────────┴─── it ended ──────┴──► ended: whoever waits for an answer gets the reason
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Encoded } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { newId } from '../../values/ids.ts'
 import { safeText } from '../../values/safe-error.ts'
 import { within } from '../../values/within.ts'
-import { CHILD } from './child-code.ts'
+import { childCode } from './child-code.ts'
 import { argumentsFor } from './command.ts'
 import { crash, ProcessErrors } from './crash.ts'
 import { errorMessage, errorOf } from './error-message.ts'
@@ -72,6 +72,8 @@ export class HandlerProcess {
   private constructor(terms: HandlerTerms) {
     this.#terms = terms
     const token = newId()
+    // Not imported: most workers isolate nothing.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     this.#child = spawn(process.execPath, argumentsFor(terms.limits), {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       serialization: 'advanced',
@@ -83,7 +85,7 @@ export class HandlerProcess {
       if (isFromProcess(message)) this.#waiting?.told(message)
     })
     this.ended = this.#end()
-    this.#send({ code: CHILD.href, load: { ...terms, token } })
+    this.#send({ code: childCode().href, load: { ...terms, token } })
   }
 
   /** It takes calls. @throws HandlerNotLoaded */

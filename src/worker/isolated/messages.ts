@@ -37,7 +37,7 @@ export interface Load {
   token: string
 }
 
-/** Of one process, for as long as it loads, or a call is under way. null: no limit. */
+/** Of one process, while a call is under way; `memory` also while the module loads. null: no limit. */
 export interface Limits {
   /** Bytes. */
   memory: number | null

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Limits } from './messages.ts'
-import { WATCHDOG } from './watchdog-code.ts'
+import { watchdogCode } from './watchdog-code.ts'
 
 export interface Watch {
   shared: SharedArrayBuffer
@@ -12,8 +12,10 @@ export interface Watch {
   parent: number
 }
 
-/** The place in the shared memory that counts begins and ends of calls. */
+/** The place in the shared memory that counts begins and ends of calls; loading the module is the first one. */
 export const CALLS = 0
+/** The count while the module loads, which takes CPU time that is not the handler's. */
+export const LOADING = 1
 
 export class Watchdog {
   readonly #calls: Int32Array<SharedArrayBuffer>
@@ -27,7 +29,7 @@ export class Watchdog {
     const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
     const workerData: Watch = { shared, limits, token, parent: process.ppid }
     // Without the flags of the process: a loader or a preloaded module is for the handler.
-    const thread = new Worker(WATCHDOG, { workerData, execArgv: [], name: 'millpond-watchdog' })
+    const thread = new Worker(watchdogCode(), { workerData, execArgv: [], name: 'millpond-watchdog' })
     await once(thread, 'message')
     thread.unref()
     return new Watchdog(shared)

@@ -1,2 +1,5 @@
-/** The code of the watchdog, to start it with. The build replaces this module by a data: URL that holds it whole (`build/main.ts`). */
-export const WATCHDOG = new URL('./watchdog.ts', import.meta.url)
+/**
+ * The code of the watchdog, to start it with. The build replaces this module by one that holds the code whole, as a data: URL
+ * (`build/main.ts`).
+ */
+export const watchdogCode = (): URL => new URL('./watchdog.ts', import.meta.url)

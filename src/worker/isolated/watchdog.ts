@@ -10,7 +10,7 @@
  */
 import { writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { CALLS, type Watch } from './watch.ts'
+import { CALLS, LOADING, type Watch } from './watch.ts'
 
 /** Milliseconds between two looks: a loop that allocates takes some 40 MB in that time. */
 const EVERY = 5
@@ -29,7 +29,7 @@ for (;;) {
 }
 
 function watch(call: number): void {
-  const allowed = limits.cpu === null ? Number.POSITIVE_INFINITY : used() + limits.cpu
+  const allowed = call === LOADING || limits.cpu === null ? Number.POSITIVE_INFINITY : used() + limits.cpu
   while (Atomics.wait(calls, CALLS, call, EVERY) === 'timed-out') {
     if (limits.memory !== null && process.memoryUsage.rss() > limits.memory) end('memory')
     if (used() > allowed) end('cpu')
