@@ -12,7 +12,6 @@ import { MillpondError } from '../../values/errors.ts'
 import { newId } from '../../values/ids.ts'
 import { safeText } from '../../values/safe-error.ts'
 import { within } from '../../values/within.ts'
-import { childCode } from './child-code.ts'
 import { argumentsFor } from './command.ts'
 import { crash, ProcessErrors } from './crash.ts'
 import { errorMessage, errorOf } from './error-message.ts'
@@ -72,7 +71,7 @@ export class HandlerProcess {
   private constructor(terms: HandlerTerms) {
     this.#terms = terms
     const token = newId()
-    // Not imported: most workers isolate nothing.
+    // Loaded here and not with this module, as most workers isolate nothing.
     const { spawn } = process.getBuiltinModule('node:child_process')
     this.#child = spawn(process.execPath, argumentsFor(terms.limits), {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
@@ -85,7 +84,12 @@ export class HandlerProcess {
       if (isFromProcess(message)) this.#waiting?.told(message)
     })
     this.ended = this.#end()
-    this.#send({ code: childCode().href, load: { ...terms, token } })
+    void this.#load({ ...terms, token })
+  }
+
+  async #load(load: Load): Promise<void> {
+    const { childCode } = await import('./child-code.ts')
+    this.#send({ code: childCode().href, load })
   }
 
   /** It takes calls. @throws HandlerNotLoaded */
