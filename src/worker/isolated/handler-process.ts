@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import type { Encoded } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { newId } from '../../values/ids.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { errorSummary, safeText } from '../../values/safe-error.ts'
 import { within } from '../../values/within.ts'
 import { argumentsFor } from './command.ts'
 import { crash, ProcessErrors } from './crash.ts'
@@ -104,7 +104,7 @@ export class HandlerProcess {
       },
       ended: (reason) => reject(this.#notLoaded(reason)),
     }
-    const late = new Error(`it took more than ${LONGEST_LOAD} ms`)
+    const late = new MillpondError('TimedOut', `it took more than ${LONGEST_LOAD} ms`)
     const timer = setTimeout(() => reject(this.#notLoaded(late)), LONGEST_LOAD)
     try {
       await promise
@@ -211,9 +211,15 @@ export class HandlerProcess {
   }
 
   #notLoaded(reason: Error): MillpondError {
+    const message = `the module of the handler, ${this.#terms.module}, cannot be loaded: ${whyNotLoaded(reason)}`
     const isOwn = reason instanceof MillpondError
-    const what = isOwn ? reason.message : `${reason.name}: ${reason.message}`
-    const message = `the module of the handler, ${this.#terms.module}, cannot be loaded: ${what}`
     return new MillpondError('HandlerNotLoaded', message, isOwn ? { cause: reason } : { thrown: reason })
   }
+}
+
+/** The loader's own errors name modules. What a module throws may hold a secret, so its message is in the cause alone. */
+function whyNotLoaded(reason: Error): string {
+  if (reason instanceof MillpondError) return reason.message
+  const code: unknown = Reflect.get(reason, 'code')
+  return typeof code === 'string' && code.startsWith('ERR_') ? safeText(reason) : errorSummary(reason)
 }
