@@ -37,9 +37,16 @@ async function load(terms: Load): Promise<void> {
     loaded = { terms, watchdog, call }
     tell({ millpond: 'loaded', memory: memory() })
   } catch (thrown) {
-    tell({ millpond: 'refused', error: errorMessage(thrown) })
+    const { message, stack, ...error } = errorMessage(thrown)
+    tell({
+      millpond: 'refused',
+      error: { ...error, message: withoutImporter(message), stack: stack && withoutImporter(stack) },
+    })
   }
 }
+
+/** The loader says which module has imported the missing one: in the published package a data: URL with all of this code. */
+const withoutImporter = (text: string): string => text.replace(/ imported from data:\S+/, '')
 
 /** @throws HandlerNotLoaded */
 function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] {
