@@ -6,7 +6,7 @@
 -- Virtual times stay inside SQLite: as text they would lose their last bits.
 
 -- @statement count
--- When a queue becomes grouped: this trigger and the next three, which a file without groups does without.
+-- When a queue becomes grouped: this trigger and the next two, which a file without groups does without.
 -- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that
 -- moves the job, whoever runs it. A group that has a ticket or is held needs no touch when a job of it ends: what it
 -- starts next, and when, stays the same.
@@ -16,13 +16,6 @@ when new.line is not null and (new.state = 'waiting' or old.line is null) begin
     running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
     touched = 1
   where id = new.line;
-  insert or ignore into millpond_places (group_id, rank, seq) select new.line, -new.priority, new.seq where new.state = 'waiting';
-end
-
--- @statement count_pushed
-create trigger if not exists millpond_line_pushed after insert on millpond_jobs
-when new.line is not null and new.state = 'waiting' begin
-  insert or ignore into millpond_places (group_id, rank, seq) values (new.line, -new.priority, new.seq);
 end
 
 -- @statement count_left
@@ -32,7 +25,6 @@ when old.line is not null and old.state in ('waiting', 'running') and new.state 
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
   where id = old.line;
-  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
 -- @statement count_removed
@@ -42,7 +34,6 @@ when old.line is not null and old.state in ('waiting', 'running') begin
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
   where id = old.line;
-  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
 -- @statement line_up_groups
@@ -157,11 +148,19 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
     case when next.priority = pick.priority and pick.more > 0 then pick.more else :per_group end - 1,
     pick.group_id, next.cost, pick.priority, ifnull(pick.at, pick.turn) + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
     max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
-  from pick cross join millpond_jobs as next on next.seq = (
-    select seq from millpond_lines
-    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.place)
-    order by rank, seq
-    limit 1
+  from pick cross join millpond_jobs as next on next.seq = coalesce(
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority = pick.priority and seq > pick.place
+      order by seq
+      limit 1
+    ),
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority < pick.priority
+      order by priority desc, seq
+      limit 1
+    )
   )
   where (pick.more > 0 or pick.priority is not (select ticket from cut)
       or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
@@ -204,9 +203,7 @@ update millpond_groups set
     ifnull((select virtual from millpond_virtual where queue = :queue and priority = next_priority), 0)
   ) end,
   place      = ifnull(next_seq, 0),
-  cost       = ifnull(next_cost, 1),
-  -- At 8, a trigger trims the line.
-  started    = case when millpond_groups.started < 8 then millpond_groups.started else 0 end + started.running - millpond_groups.running
+  cost       = ifnull(next_cost, 1)
 from (
   select pick.*, next.seq as next_seq, next.priority as next_priority, next.cost as next_cost,
     case when next.seq is not null and (most is null or running < most)
@@ -215,11 +212,19 @@ from (
   from (
     select group_id, max(start), seq, priority, cost, after, running, most, "full", step, burst from millpond_picks group by group_id
   ) as pick
-  left join millpond_jobs as next on next.seq = (
-    select seq from millpond_lines
-    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.seq)
-    order by rank, seq
-    limit 1
+  left join millpond_jobs as next on next.seq = coalesce(
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority = pick.priority and seq > pick.seq
+      order by seq
+      limit 1
+    ),
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority < pick.priority
+      order by priority desc, seq
+      limit 1
+    )
   )
 ) as started
 where millpond_groups.id = started.group_id

@@ -8,15 +8,8 @@
 select id, queue, state, fence from millpond_jobs where id = :id
 
 -- @statement waiting
-select id, queue, state, fence from millpond_jobs
-where seq in (
-  select seq from (
-    select line.seq from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id where g.queue = :queue
-    union all
-    select seq from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
-  )
-  limit :limit
-)
+select id, queue, state, fence from millpond_jobs indexed by millpond_waiting
+where queue = :queue and state = 'waiting' limit :limit
 
 -- @statement scheduled
 select id, queue, state, fence from millpond_jobs indexed by millpond_scheduled

@@ -91,7 +91,7 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
     before = now
   }
   assert.deepEqual(names(), ['own'])
-  for (const table of ['millpond_turns', 'millpond_places']) {
+  for (const table of ['millpond_turns']) {
     assert.deepEqual(db.prepare(`select * from ${table}`).all(), [], `nothing is left in ${table}`)
   }
   await store.operations.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
