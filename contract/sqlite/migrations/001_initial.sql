@@ -148,8 +148,6 @@ create table millpond_groups (
   turn         real    not null default 0,              -- its virtual time at the ticket's priority
   place        integer not null default 0,              -- the seq of its first waiting job, as of the last claim; 0: none
   cost         integer not null default 1,              -- of that job
-  last         integer not null default -1,             -- the priority of its last start; -1: none yet
-  virtual      real    not null default 0,              -- its virtual time at that priority
   held_until   integer,
   forget_at    integer,
   "full"       integer not null default 0,              -- of its rate, in microseconds
@@ -170,7 +168,7 @@ create index millpond_held    on millpond_groups (queue, held_until)            
 -- Groups to which nothing has happened since a claim found them idle.
 create index millpond_idle    on millpond_groups (queue, forget_at)                where touched = 0 and forget_at is not null;
 
--- The virtual time of a group at the other priorities at which it has started jobs. A row for the `last` one is out of date.
+-- The virtual time of a group at each priority at which it has started jobs.
 create table millpond_turns (
   group_id integer not null,
   priority integer not null,
@@ -222,7 +220,7 @@ select *,
   max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
 from (
   select
-    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,
+    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,
