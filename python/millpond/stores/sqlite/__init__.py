@@ -210,6 +210,8 @@ class SqliteStore(Store):
                     if at != version:
                         for row in Transaction(connection, 0).rows("bells/look", queues=None):
                             yield from [Bell(kind, row["name"]) for kind in BELLS if row[kind]]
+                        for row in Transaction(connection, 0).rows("bells/gone"):
+                            yield from [Bell(kind, row["name"]) for kind in BELLS if kind != "work"]
                         version = at
                 except sqlite3.OperationalError:
                     continue  # locked for a moment: look again
