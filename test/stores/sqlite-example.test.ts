@@ -9,13 +9,13 @@ import { connectTo, newPath, openAt } from './sqlite-fixture.ts'
 const PAGE = readFileSync(new URL('../../contract/sqlite/README.md', import.meta.url), 'utf8')
 const NAMES = ['a1', 'a2', 'b1', 'c1', 'c2']
 
-/** Cells of the rows after the head, without white space around them. */
+/** Cells of the rows after the head and its line, without white space around them. */
 const TABLE = (PAGE.split('An example: two slots')[1] ?? '')
   .split('\n')
   .filter((line) => line.startsWith('| '))
   .map((line) => line.split('|').slice(1, -1))
   .map((cells) => cells.map((cell) => cell.trim()))
-  .slice(1, 12)
+  .slice(2, 13)
 
 test('the worked example for groups on SQLite', async () => {
   const clock = { now: 1_800_000_000_000 }
