@@ -37,9 +37,10 @@ delete from millpond_queues
 where name = :queue and not exists (select 1 from millpond_counts where queue = :queue and kind = 'state' and count > 0)
 
 -- @statement removals
--- After `queue`, if it removed the row. A client that gives settings again where another program has emptied the tables reads it: see `known`.
+-- After `queue`, if it removed the row.
 insert into millpond_meta (key, value) values ('removals', 1) on conflict do update set value = value + 1
 
 -- @statement known
--- removals: how many queues were removed. A queue that is missing was removed, if more were than when its settings were given.
+-- removals: how many queues were removed, for a client that gives settings again where another program has emptied the tables. A queue
+-- that is missing may have been removed, if this has risen since its settings were given.
 select cast(ifnull((select value from millpond_meta where key = 'removals'), 0) as integer) as removals
