@@ -1,5 +1,5 @@
 -- The groups of a grouped queue: their records, and where each of them stands. Included before `limits.lua`, whose `limits_of` uses it.
--- A group is always in the one of these places that its record names. Only a claim moves it (`place`):
+-- A group is always in the one of these places that its record names. Only a claim moves it (`place`, then `move`):
 --   tickets   its first job may start
 --   held      its rate or a pause holds its first job, until a time that is known
 --   blocked   as many of its jobs run as may: an ending will add it to `touched`
@@ -9,7 +9,7 @@
 local function groups_of(K, L, group_running, group_rate)
   local KEEP_UNUSED = 10000 -- ms for which a group without jobs is kept after its last start
   local NOWHERE, BLOCKED, HELD = -3, -2, -1
-  local virtual, loaded, unused = L.virtual, {}, false
+  local virtual, loaded = L.virtual, {}
   L.NOWHERE, L.BLOCKED, L.HELD = NOWHERE, BLOCKED, HELD
 
   -- Of groups without limits of their own, and of jobs without a group.
@@ -24,20 +24,37 @@ local function groups_of(K, L, group_running, group_rate)
     group.own, group.limits, group.changed = own, limits_with(group.name, own), true
   end
 
-  -- `at`: the priority of its ticket, or where else it stands. `place`: of the job that its ticket is for. `virtual`: per priority, from 0.
-  -- `first`: see `first`; nil: not asked for yet. `changed`, `counted`: `groups`, `slots` are to be written.
-  function L.group(name)
-    if loaded[name] then return loaded[name] end
-    local packed, own = redis.call('HGET', K.groups, name), false
-    local kept = packed and cmsgpack.unpack(packed) or {}
-    loaded[name] = {
-      name = name, known = packed, runs = tonumber(redis.call('HGET', K.slots, name)) or 0,
-      at = kept[1] or NOWHERE, place = kept[2] or 0, virtual = kept[3] or {}, own = kept[4] or false, limits = limits_with(name, kept[4]),
-      full = kept[5] or 0, full_cost = kept[6] or 1, paused_until = kept[7] or 0, pause_length = kept[8] or 0,
-      first = nil, changed = false, counted = false,
-    }
-    return loaded[name]
+  -- Where it stands in Redis: its ticket, HELD, BLOCKED or NOWHERE.
+  local function standing(group)
+    if group.at < 0 then return group.at end
+    return struct.pack('>BdI6c0', 9 - group.at, group.virtual[group.at + 1], group.place, group.name)
   end
+
+  -- `at`: the priority of its ticket, or where else it is to stand. `stands`: where it stands as yet. `place`: of the job that its ticket is
+  -- for. `virtual`: per priority, from 0. `first`: see `first`; nil: not asked for yet. `changed`, `counted`: `groups`, `slots` are to be
+  -- written.
+  local function load(name, packed, slots)
+    local kept = packed and cmsgpack.unpack(packed) or {}
+    local own = kept[4] or false
+    local group = {
+      name = name, known = packed, runs = tonumber(slots) or 0,
+      at = kept[1] or NOWHERE, place = kept[2] or 0, virtual = kept[3] or {}, own = own, limits = limits_with(name, own),
+      full = kept[5] or 0, full_cost = kept[6] or 1, paused_until = kept[7] or 0, pause_length = kept[8] or 0,
+      stands = nil, first = nil, second = nil, changed = false, counted = false,
+    }
+    group.stands = standing(group)
+    loaded[name] = group
+    return group
+  end
+
+  -- @return the groups of these names
+  function L.groups(names)
+    local records, slots, groups = hmget(K.groups, names), hmget(K.slots, names), {}
+    for i, name in ipairs(names) do groups[i] = loaded[name] or load(name, records[i], slots[i]) end
+    return groups
+  end
+
+  function L.group(name) return loaded[name] or L.groups({ name })[1] end
 
   local function record_of(group)
     local list = { group.at, group.place, group.virtual }
@@ -48,6 +65,7 @@ local function groups_of(K, L, group_running, group_rate)
   end
 
   function L.save_groups()
+    L.move()
     local records, names, slots = {}, {}, {}
     for name, group in pairs(loaded) do
       if group.changed then records[#records + 1], records[#records + 2] = name, record_of(group) end
@@ -57,23 +75,34 @@ local function groups_of(K, L, group_running, group_rate)
     call('HSET', K.groups, records)
     call('ZADD', K.names, names)
     call('HSET', K.slots, slots)
-    if unused then note_end(K, NOW + KEEP_UNUSED) end
   end
 
-  -- @param entry of `lines`; nil: the first one is searched for. @return the first job of the line behind it, or false
+  local function job_in(group, entry)
+    local behind, place, id, cost = struct.unpack(IN_LINE, entry, #group.name + 2)
+    return { priority = 9 - behind, place = place, id = id, cost = cost, entry = entry }
+  end
+
+  -- Two jobs of a line are read at once: where one starts, the other one's ticket follows.
+  -- @param entry of `lines`; nil: from the first one. @return the first job of the line behind it, or false
   local function search(group, entry)
     local name = group.name
     local from = entry and '(' .. entry or '[' .. name .. '\0'
-    local found = redis.call('ZRANGEBYLEX', K.lines, from, '(' .. name .. '\1', 'LIMIT', 0, 1)[1]
-    if not found then return false end
-    local behind, place, id, cost = struct.unpack(IN_LINE, found, #name + 2)
-    return { priority = 9 - behind, place = place, id = id, cost = cost, entry = found }
+    local found = redis.call('ZRANGEBYLEX', K.lines, from, '(' .. name .. '\1', 'LIMIT', 0, 2)
+    group.second = found[2] or false
+    return found[1] and job_in(group, found[1]) or false
   end
 
   -- @return the first job of its line that has not started in this call: priority, place, id, cost, entry; or false
   function L.first(group)
     if group.first == nil then group.first = search(group) end
     return group.first
+  end
+
+  local function behind_first(group)
+    local entry = group.second
+    if entry == nil then return search(group, group.first.entry) end
+    group.second = nil
+    return entry and job_in(group, entry)
   end
 
   -- How many jobs wait in its line.
@@ -105,27 +134,15 @@ local function groups_of(K, L, group_running, group_rate)
     return times[priority + 1]
   end
 
-  local function ticket_of(group)
-    return struct.pack('>BdI6c0', 9 - group.at, time_at(group, group.at), group.place, group.name)
-  end
-
-  local function leave_place(group)
-    if group.at >= 0 then redis.call('ZREM', K.tickets, ticket_of(group))
-    elseif group.at == HELD then redis.call('ZREM', K.held, group.name)
-    elseif group.at == BLOCKED then redis.call('SREM', K.blocked, group.name) end
-    group.at, group.changed = NOWHERE, true
-  end
-
   -- The first job of the group, which has a ticket, runs. goes_on: it is not the first one of a turn.
   function L.start_first(group, goes_on)
     local job, limits, at = group.first, group.limits, group.at + 1
-    leave_place(group)
-    local time = time_at(group, job.priority)
+    local time = group.virtual[at]
     if not goes_on and virtual[at] < time then virtual[at] = time end
     group.virtual[at] = time + job.cost / limits.weight
     if limits.rate then group.full, group.full_cost = L.full_after(limits.rate, group.full, job.cost), job.cost end
-    group.runs, group.counted = group.runs + 1, true
-    group.first = search(group, job.entry)
+    group.runs, group.counted, group.changed = group.runs + 1, true, true
+    group.first = behind_first(group)
   end
 
   local function keep_bound(group)
@@ -134,28 +151,50 @@ local function groups_of(K, L, group_running, group_rate)
     group.full, group.paused_until, group.changed = full, until_time, true
   end
 
-  -- Brings a group to its place.
+  local placed = {}
+
+  -- Decides where a group is to stand. `move` brings it there.
   function L.place(group)
     local first = L.first(group)
     keep_bound(group)
     local wait, at, place = L.startable_in(group), NOWHERE, 0
     if first and not wait then at = BLOCKED
-    elseif wait and wait > 0 then at = HELD
+    elseif wait and wait > 0 then at, group.held_until = HELD, NOW + wait
     elseif wait then at, place = first.priority, first.place end
-    if at ~= group.at or place ~= group.place then
-      leave_place(group)
-      group.at, group.place = at, place
-      if at >= 0 then
-        -- To wait or to idle earns no credit: a ticket begins at the queue's virtual time at least.
-        group.virtual[at + 1] = math.max(time_at(group, at), virtual[at + 1])
-        redis.call('ZADD', K.tickets, 0, ticket_of(group))
-      elseif at == BLOCKED then redis.call('SADD', K.blocked, group.name) end
+    -- To wait or to idle earns no credit: a ticket begins at the queue's virtual time at least.
+    if at >= 0 and at ~= group.at then group.virtual[at + 1] = math.max(time_at(group, at), virtual[at + 1]) end
+    if at ~= group.at or place ~= group.place then group.at, group.place, group.changed = at, place, true end
+    placed[#placed + 1] = group
+  end
+
+  -- Many at a time, so that a start costs no command of its own.
+  function L.move()
+    local gone, freed, unblocked, tickets, held, blocked, unused = {}, {}, {}, {}, {}, {}, {}
+    for _, group in ipairs(placed) do
+      local name, before, now = group.name, group.stands, standing(group)
+      if now ~= before then
+        if before == HELD then freed[#freed + 1] = name
+        elseif before == BLOCKED then unblocked[#unblocked + 1] = name
+        elseif before ~= NOWHERE then gone[#gone + 1] = before end
+        if now == BLOCKED then blocked[#blocked + 1] = name
+        elseif group.at >= 0 then tickets[#tickets + 1], tickets[#tickets + 2] = '0', now end
+        group.stands = now
+      end
+      if now == HELD then held[#held + 1], held[#held + 2] = text(group.held_until), name end
+      if not group.first and not group.own then
+        local time = math.max(NOW + KEEP_UNUSED, group.paused_until, math.ceil(group.full / 1000))
+        unused[#unused + 1], unused[#unused + 2] = text(time), name
+      end
     end
-    if at == HELD then redis.call('ZADD', K.held, text(NOW + wait), group.name) end
-    if not first and not group.own then
-      unused = true
-      redis.call('ZADD', K.unused, text(math.max(NOW + KEEP_UNUSED, group.paused_until, math.ceil(group.full / 1000))), group.name)
-    end
+    placed = {}
+    call('ZREM', K.tickets, gone)
+    call('ZREM', K.held, freed)
+    call('SREM', K.blocked, unblocked)
+    call('ZADD', K.tickets, tickets)
+    call('ZADD', K.held, held)
+    call('SADD', K.blocked, blocked)
+    call('ZADD', K.unused, unused)
+    if #unused > 0 then note_end(K, NOW + KEEP_UNUSED) end
   end
 
   -- The next group that has waiting jobs or is known, after that name; nil: the first.

@@ -50,7 +50,7 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
 
   -- @return whether there may be more than these
   local function place_all(names)
-    for i = 1, #names do place(limits.group(names[i])) end
+    for _, group in ipairs(limits.groups(names)) do place(group) end
     return #names == MOST_GROUPS
   end
 
@@ -83,16 +83,37 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
   local started, lines, late = {}, {}, 0
   -- The group whose turn goes on, and for how many jobs.
   local turn, more = nil, 0
+  -- Groups in the order of their tickets, from `at` on: the first ones of `tickets`, and those that have come back among them.
+  local read, at = {}, 1
 
-  local function next_group()
-    local ticket = redis.call('ZRANGE', K.tickets, 0, 0)[1]
-    return ticket and limits.group(string.sub(ticket, 16))
+  local function next_group(count)
+    if at > #read then
+      limits.move()
+      read, at = redis.call('ZRANGE', K.tickets, 0, count - 1), 1
+      for i = 1, #read do read[i] = string.sub(read[i], 16) end
+      read = limits.groups(read)
+    end
+    return read[at]
+  end
+
+  local function before(a, b)
+    if a.at ~= b.at then return a.at > b.at end
+    local its, other = a.virtual[a.at + 1], b.virtual[b.at + 1]
+    return its < other or its == other and a.place < b.place
+  end
+
+  -- A group has another ticket. If it is behind those that were read, it is read later.
+  local function come_back(group)
+    if not read[at] or not before(group, read[#read]) then return end
+    local i = at
+    while before(read[i], group) do i = i + 1 end
+    table.insert(read, i, group)
   end
 
   local function read_lines(count)
     local ids, names = {}, {}
     while wait == 0 and #ids < count do
-      local group = turn or next_group()
+      local group = turn or next_group(count - #ids)
       if not group or group.at < min_priority then break end
       local job = limits.first(group)
       -- Unless a limit was lowered, or something happened to it, and claims have not come to it yet.
@@ -111,8 +132,10 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
       else
         late = late + 1
       end
+      if not turn then at = at + 1 end
       place(group)
       turn = may_start and more > 0 and group.at == job.priority and group or nil
+      if not turn and group.at >= 0 then come_back(group) end
       if late > MOST_GROUPS then
         short = true
         break
