@@ -30,11 +30,11 @@
 --   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost
 --              (four), numbers big-endian. So each group has its jobs together, in the order of claiming. The jobs are in `pages` as well.
 --   slots      HASH group → how many of its jobs run
---   groups     HASH group → MessagePack of [at, place, virtual, own, full, fullCost, pausedUntil, pauseLength]. at: where the last claim that
---              looked at the group put it: the priority of its ticket in `tickets`; -1: `held`; -2: `blocked`; -3: none of them. place: of
---              the job that the ticket is for, else 0. virtual: list of its virtual times per priority, from 0. own: its own limits
---              [running, rate, weight], or false. full, fullCost: of its rate, as of the queue's. Behind `virtual` or `own` the list ends
---              where all that follows would be the default: false, 0, 1, 0, 0.
+--   groups     HASH group → MessagePack of [at, place, virtual, own, full, fullCost, pausedUntil, pauseLength]. at: where the last claim
+--              that looked at the group put it: the priority of its ticket in `tickets`; -1: `held`; -2: `blocked`; -3: none of them.
+--              place: of the job that the ticket is for, else 0. virtual: list of its virtual times per priority, from 0. own: its own
+--              limits [running, rate, weight], or false. full, fullCost: of its rate, as of the queue's. Behind `virtual` or `own` the list
+--              ends where all that follows would be the default: false, 0, 1, 0, 0.
 --   names      ZSET of the groups in `groups`, all of score 0
 --   touched    SET of groups to which something happened that may change where they stand; the next claim looks at them
 --   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the

@@ -30,9 +30,9 @@ local function groups_of(K, L, group_running, group_rate)
     return struct.pack('>BdI6c0', 9 - group.at, group.virtual[group.at + 1], group.place, group.name)
   end
 
-  -- `at`: the priority of its ticket, or where else it is to stand. `stands`: where it stands as yet. `place`: of the job that its ticket is
-  -- for. `virtual`: per priority, from 0. `first`: see `first`; nil: not asked for yet. `changed`, `counted`: `groups`, `slots` are to be
-  -- written.
+  -- `at`: the priority of its ticket, or where else it is to stand. `stands`: where it stands as yet. `place`: of the job that its ticket
+  -- is for. `virtual`: per priority, from 0. `first`, `second`: jobs of its line; nil: not read yet, false: there is none. `known`: it has
+  -- a record. `changed`, `counted`: `groups`, `slots` are to be written.
   local function load(name, packed, slots)
     local kept = packed and cmsgpack.unpack(packed) or {}
     local own = kept[4] or false
@@ -82,7 +82,7 @@ local function groups_of(K, L, group_running, group_rate)
     return { priority = 9 - behind, place = place, id = id, cost = cost, entry = entry }
   end
 
-  -- Two jobs of a line are read at once: where one starts, the other one's ticket follows.
+  -- Reads two jobs of a line at once: when the first one starts, the group's next ticket is for the second one.
   -- @param entry of `lines`; nil: from the first one. @return the first job of the line behind it, or false
   local function search(group, entry)
     local name = group.name
