@@ -58,6 +58,7 @@
 -- What all queues share, under the hash tag {PREFIX}:
 --   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
 --   floor      above which fences of queues that come into being are given out; not there: 0
+--   version    of the form of all data, as version.lua has it
 --   workers, claimed   see heartbeat.lua
 --
 -- The first write of every script but push, restore, record and those of the list of queues removes something. Redis refuses a script at

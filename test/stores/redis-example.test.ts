@@ -85,8 +85,8 @@ async function keysNow(client: Redis, names: ReadonlyMap<string, string>, prefix
   const records = await Promise.all([...names.keys()].map((id) => client.hgetBuffer(key('jobs'), idBytes(id))))
   const byPlace = new Map(records.map((record, i) => [record && listBefore(record).list[0], [...names.values()][i]]))
   // A line ends with the id and the cost.
-  const lines = (await client.zrangeBuffer(key('lines'), 0, -1)).map((entry) => nameOf(entry.subarray(-20, -4)))
-  const tickets = (await client.zrangeBuffer(key('tickets'), 0, -1)).map(
+  const lines = (await client.zrangeBuffer(key('lines'), '0', '-1')).map((entry) => nameOf(entry.subarray(-20, -4)))
+  const tickets = (await client.zrangeBuffer(key('tickets'), '0', '-1')).map(
     (entry) => `${entry.readDoubleBE(1)} ${entry.toString('utf8', 15)} ${byPlace.get(entry.readUIntBE(9, 6))}`,
   )
   const groups = Object.entries(await client.hgetallBuffer(key('groups'))).map(([group, record]) => {
@@ -102,8 +102,8 @@ async function keysNow(client: Redis, names: ReadonlyMap<string, string>, prefix
     blocked: sorted(await client.smembers(key('blocked'))).join(', '),
     slots: sorted(slots).join(', '),
     'virtual times': sorted(groups).join(', '),
-    unused: sorted(await client.zrange(key('unused'), 0, -1)).join(', '),
-    running: sorted((await client.zrangeBuffer(key('running'), 0, -1)).map(nameOf)).join(' '),
+    unused: sorted(await client.zrange(key('unused'), '0', '-1')).join(', '),
+    running: sorted((await client.zrangeBuffer(key('running'), '0', '-1')).map(nameOf)).join(' '),
   }
 }
 
