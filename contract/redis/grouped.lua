@@ -118,6 +118,7 @@ local function groups_of(K, L, group_running, group_rate)
   function L.wait_of(group, cost)
     local limits = group.limits
     if limits.running and group.runs >= limits.running then return false end
+    if not limits.rate and group.paused_until <= NOW then return 0 end
     local full, until_time = L.bound_of(group)
     return L.wait_for(limits.rate, full, until_time, cost)
   end
@@ -146,6 +147,7 @@ local function groups_of(K, L, group_running, group_rate)
   end
 
   local function keep_bound(group)
+    if not group.limits.rate and group.paused_until <= NOW then return end
     local full, until_time = L.bound_of(group)
     if full == group.full and until_time == group.paused_until then return end
     group.full, group.paused_until, group.changed = full, until_time, true
