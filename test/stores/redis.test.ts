@@ -59,7 +59,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       const { tag } = new Partition(prefix, 'q', 0)
       assert.deepEqual(
         keys.filter((key) => !key.startsWith(`${tag}:`)).toSorted(),
-        ['claimed', 'floor', 'queues', 'workers'].map((key) => `{${prefix}}:${key}`),
+        ['claimed', 'floor', 'queues', 'version', 'workers'].map((key) => `{${prefix}}:${key}`),
       )
     } finally {
       client.disconnect()

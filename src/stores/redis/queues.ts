@@ -69,7 +69,22 @@ export class Queues {
   /** @param stored whether something of it is stored already */
   async #register(name: string, partitions: number, stored: boolean): Promise<{ count: number; floor: number }> {
     const [count, floor] = await this.#script('register', name, partitions, stored ? 1 : 0)
+    if (count === undefined) throw this.#isNewer()
     return { count: numberIn(count), floor: Number(textIn(floor)) }
+  }
+
+  /** To be called before anything else. @throws StoreVersion where the data are of a newer version than the scripts */
+  async checkVersion(): Promise<void> {
+    const [version, known] = await this.#script('opened')
+    if (numberIn(version) > numberIn(known)) throw this.#isNewer()
+  }
+
+  #isNewer(): MillpondError {
+    const { prefix, where } = this.#settings
+    const message =
+      `the keys under the prefix ${prefix} of Redis at ${where} were made by a newer version of Millpond: ` +
+      'upgrade this one'
+    return new MillpondError('StoreVersion', message)
   }
 
   /**
@@ -87,7 +102,7 @@ export class Queues {
     await this.#script('unregister', name, partitions, token, isEmpty ? 1 : 2)
   }
 
-  #script(name: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
+  #script(name: 'opened' | 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
     return this.#calls.script(name, this.registryOf(name), args)
   }
 
