@@ -86,7 +86,7 @@ for (const { about, answer, jobs } of ofRedis.claims) {
 }
 
 for (const { about, bell, hex } of ofRedis.bells) {
-  test(`Redis: a notification: ${about}`, () => assert.deepEqual(bellIn(bytes(hex)), bell))
+  test(`Redis: a bell: ${about}`, () => assert.deepEqual(bellIn(bytes(hex)), bell))
 }
 
 const ofPostgres = vectors<{

@@ -83,7 +83,7 @@ function contextOf(
     silentBuckets: new Set(),
     queueCount: 0,
     doubtfulEndings: new WeakSet(),
-    turn: 0,
+    rounds: 0,
   }
 }
 
