@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { setImmediate as tick } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { Claimed } from '../../src/store.ts'
 import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
@@ -48,7 +48,7 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
     { removeWorker() {}, completed() {}, due() {} },
   )
   const ticks = async () => {
-    for (let i = 0; i < 10; i++) await tick()
+    for (let i = 0; i < 10; i++) await immediate()
   }
   t.after(async () => {
     t.mock.timers.reset()
