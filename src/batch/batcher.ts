@@ -229,7 +229,7 @@ export class Batcher<In, Out> {
       reject(signal.reason)
       if (entry.list === null) return
       this.#remove(entry)
-      // `flushed` is told at the end of the tick, even if nothing is left to be sent.
+      // Nothing is left to send, but `flushed` resolves at the end of a tick all the same.
       if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
     }
     signal.addEventListener('abort', leave, { once: true })

@@ -100,7 +100,7 @@ export class Layers implements ChangeListener {
     return { seenAt: performance.now(), epoch: this.changes.epoch }
   }
 
-  /** Whether it may be answered while it cannot be had better: nothing that was heard speaks against it. */
+  /** Whether it may be answered while no newer value can be had: it is not too old, and no invalidation of it was heard of. */
   servable(entry: Entry, now: number): boolean {
     if (entry.over || entry.suspect || now >= entry.errorUntil) return false
     return entry.uses.every(({ tag, marker }) => !tag.suspect && (tag.marker ?? marker) === marker)

@@ -65,8 +65,8 @@ export interface FlightContext {
 
 export interface CoalesceStats extends FlightCounts {
   /**
-   * Calls of the function that this process has made. With `shared`, another process may have made the call of a
-   * flight, or this one for others.
+   * Calls of the function that this process has made. With `shared`, another process may make the call for a flight of this one, and this
+   * one for a flight of another.
    */
   calls: number
   /** Callers who got an answer that was kept. */

@@ -90,7 +90,7 @@ export class Worker implements AsyncDisposable {
   #closedAt = Number.POSITIVE_INFINITY
   /** How many attempts ended while closing. */
   #finished = 0
-  /** Ids: a claim that was on its way may bring back what was given back already. */
+  /** Ids of jobs given back while closing. The last claim may bring one again, which must not count twice. */
   readonly #givenBack = new Set<string>()
 
   /** @internal */

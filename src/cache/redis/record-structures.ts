@@ -27,7 +27,7 @@ export interface PackedRecords {
   body: Buffer
 }
 
-/** Without references: a few bytes of them stand for a value that takes years to walk. */
+/** References of MessagePack are off: with them, a few bytes can stand for a value that takes years to walk. */
 const OPTIONS = {
   maxSharedStructures: MAX_STRUCTURES,
   int64AsType: 'bigint',

@@ -44,7 +44,7 @@ export class Notifier {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
     if (!wanted) return
-    // What is there now is told as well: it may have come before anyone listened.
+    // Something may have happened before anyone listened, so look at once.
     this.#poll()
     this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL)
   }

@@ -99,7 +99,7 @@ export async function look(run: Run, schema: string): Promise<[version: number, 
     }
     return [Number(found?.[0] ?? 0), String(found?.[1]), String(found?.[2])]
   } catch (error) {
-    // No schema, no function. Without rights on it the attempt to install says what to do.
+    // There is no schema or no function, or this role has no right to it. In that case the attempt to install tells what to do.
     if (NOT_INSTALLED.includes(stateOf(error))) return [0, '', '']
     // Nothing else in the statement can be wrong.
     if (stateOf(error) !== '42601') throw error
