@@ -177,7 +177,7 @@ export class Layers implements ChangeListener {
         this.end(entry)
         return this.#corrupt(load.key, error.message, entry.version)
       }
-      // A value that this form cannot carry rejects those who want this form.
+      // This form cannot carry the value: only the calls that want this form reject.
       if (!isMillpondError(error, 'PayloadNotEncodable')) throw error
     }
     this.counts.found++

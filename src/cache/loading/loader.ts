@@ -38,7 +38,7 @@ export type Load<In, Out> = (input: In, context: LoadContext) => Out | PromiseLi
 const RETRY_DELAY = 1000
 /** How many ms a lock lives unless it is renewed; less for short time limits. */
 const MAX_LEASE = 3000
-/** How many ms those who wait for another process do so without looking: they hear when it is done, if tracking is on. */
+/** Ms between looks while another process loads. With tracking (`hearing`) that process's end is heard of, so looks may be rare. */
 const POLL_INTERVAL = { hearing: 500, deaf: 50 }
 
 export interface LoaderCounts {

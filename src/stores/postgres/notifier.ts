@@ -13,7 +13,7 @@ import { Bells, KINDS, type Kind } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { textArray } from './wire.ts'
 
-/** Ms between bells of one kind and queue that come from elsewhere, but for work: each of them makes whoever waits look anew. */
+/** Least ms between bells of one kind and queue from other processes, except `work`: each bell makes every waiting call look anew. */
 const RING_AGAIN = 20
 /** Ms until it listens anew, twice as many each time. */
 const FIRST_PAUSE = 20
