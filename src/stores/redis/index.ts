@@ -85,7 +85,7 @@ function contextOf(
     silentBuckets: new Set(),
     queueCount: 0,
     doubtfulEndings: new WeakSet(),
-    turn: 0,
+    rounds: 0,
   }
 }
 

@@ -11,9 +11,9 @@ import { chunks } from './per-partition.ts'
 import type { Settings } from './settings.ts'
 import { numberIn, textIn } from './wire.ts'
 
-/** Queues that pushes add to those known: a producer may push to any number, one after the other. */
+/** Most queues that are remembered because of pushes: a producer may push to any number of them, one after another. */
 const MAX_KNOWN = 10_000
-/** Milliseconds between two looks into the list for a queue of which a partition is not listed. */
+/** Least ms between two looks into the list of queues, for a queue that has a partition which is not in it. */
 const LOOK_PAUSE = 1000
 
 export class Queues {

@@ -119,7 +119,7 @@ export async function look(run: Run, schema: string): Promise<Functions & { inst
     }
     return { ...functionsIn(found), install: String(found?.[3]) }
   } catch (error) {
-    // No schema, no function. Without rights on it the attempt to install says what to do.
+    // There is no schema or no function, or this role has no right to it. In that case the attempt to install tells what to do.
     if (NOT_INSTALLED.includes(stateOf(error))) return { ...functionsIn(undefined), install: '' }
     // Nothing else in the statement can be wrong.
     if (stateOf(error) !== '42601') throw error
