@@ -15,8 +15,8 @@ import type { Handler } from '../worker/single-runner.ts'
 /** The limits of each process of a handler. */
 export interface IsolateOptions {
   /**
-   * Most memory that the process may take in all, the runtime's own 80 MB or more included; 64 MB to 1 TB, no limit unless set. The job that
-   * outgrows it fails with `MemoryExceeded`.
+   * Most memory that the process may take in all, the runtime's own 80 MB or more included; 64 MB to 1 TB, no limit unless set. The job
+   * that outgrows it fails with `MemoryExceeded`.
    */
   memory?: Size | undefined
   /**

@@ -118,7 +118,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const { isolate, ...terms } = workSettings(this.name, options, milliseconds(lease, 'lease'), store, events)
     const { handler, isolated } = handlerOf(this.name, given, isolate, { ...terms, maxPayload }, store)
     const settings = { queue: this.name, ...terms, isolated, maxPayload, schema, backoff: this.#backoff }
-    const ready = () => this.#settings.send()
+    const sent = () => this.#settings.send()
+    // A module that cannot be loaded must not cost any job an attempt.
+    const ready = isolated === undefined ? sent : () => Promise.all([sent(), isolated.ready()]).then(() => {})
     const worker = new Worker(store, settings, handler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker

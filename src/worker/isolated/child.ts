@@ -31,9 +31,9 @@ const memory = (): number => process.memoryUsage.rss()
 async function load(terms: Load): Promise<void> {
   try {
     const watchdog = await Watchdog.start(terms.limits, terms.token)
-    watchdog.turn()
+    watchdog.advance()
     const call = callOf(await import(terms.module), terms)
-    watchdog.turn()
+    watchdog.advance()
     loaded = { terms, watchdog, call }
     tell({ millpond: 'loaded', memory: memory() })
   } catch (thrown) {
@@ -77,7 +77,7 @@ const jobOf = ({ queue, data, ...claimed }: JobMessage): Job => new Job(queue, c
 async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<void> {
   const calling = callContext(message.jobs, terms, tell)
   context = calling
-  watchdog.turn()
+  watchdog.advance()
   let answers: Answer[]
   try {
     answers = await call(message, calling)
@@ -86,7 +86,7 @@ async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<voi
     answers = failedAll(ids, thrown)
   }
   const messages = answers.map((answer) => answerMessage(answer, terms))
-  watchdog.turn()
+  watchdog.advance()
   calling.end()
   context = undefined
   tell({ millpond: 'answered', answers: messages, memory: memory() })
