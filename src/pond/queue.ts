@@ -27,6 +27,7 @@ import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions 
 import {
   checkQueueOptions,
   checkSettingNames,
+  needsSpill,
   type OverrideOptions,
   overriddenIn,
   overrideSettings,
@@ -67,8 +68,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) needsLimits(pond.store, limits, `limits of queue ${this.name}`)
+    needsSpill(pond.store, this.name, this.#options)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
-    this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
+    this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits), this.#options.whenFull === 'spill')
     const settings = settingsOf(this.name, this.#options)
     this.#unsentSettings = setsNothing(settings) ? undefined : settings
     this.#sendSettings()
