@@ -95,17 +95,11 @@ export function checkQueueOptions(queue: string, options: QueueOptions | undefin
   return checkOptions(options, QUEUE_RULES, `queue ${queue}`)
 }
 
-/** @throws NotSupported: the store cannot spill, or cannot do so with such limits */
-export function needsSpill(store: Store, queue: string, { whenFull, limits }: QueueOptions): void {
-  if (whenFull !== 'spill') return
-  if (!store.capabilities.spill) {
-    const message = `queue ${queue}: whenFull: 'spill' needs a pond opened with 'memory:' and the option spill, the URL of a durable store`
-    throw new MillpondError('NotSupported', message, { queue })
-  }
-  if (limits?.group) {
-    const message = `queue ${queue}: groups take turns over all jobs of a queue, so one that spills has no limits.group`
-    throw new MillpondError('NotSupported', `${message}; open the durable store itself`, { queue })
-  }
+/** @throws NotSupported: the store cannot spill */
+export function needsSpill(store: Store, queue: string, { whenFull }: QueueOptions): void {
+  if (whenFull !== 'spill' || store.capabilities.spill) return
+  const message = `queue ${queue}: whenFull: 'spill' needs a pond opened with 'memory:' and the option spill, the URL of a durable store`
+  throw new MillpondError('NotSupported', message, { queue })
 }
 
 /** The settings that the store keeps. @throws InvalidOption */

@@ -2,12 +2,13 @@
 import type { Input, JobRecord, JobState, Listed, ListedRecord, Output, QueueStats, Totals } from '../../store.ts'
 import { JOB_STATES } from '../../store.ts'
 import { cursorFields, cursorOf } from '../../values/cursor.ts'
+import type { GroupRecord } from '../../values/limits.ts'
 import { Groups } from '../memory/groups.ts'
 import { ownerOf } from './names.ts'
 import type { Spill } from './spill.ts'
-import { TAKER, waiting } from './spilled-queue.ts'
+import { NONE, TAKER, waiting } from './spilled-queue.ts'
 
-type Next<Name extends 'find' | 'list' | 'stats' | 'ahead'> = (input: Input<Name>) => Promise<Output<Name>>
+type Next<Name extends 'find' | 'list' | 'groups' | 'stats' | 'ahead'> = (input: Input<Name>) => Promise<Output<Name>>
 
 /** As the job is seen from here. One that a take has claimed waits. */
 function seen(record: JobRecord): JobRecord {
@@ -17,63 +18,93 @@ function seen(record: JobRecord): JobRecord {
 }
 
 export async function find(spill: Spill, { ids }: Input<'find'>, next: Next<'find'>): Promise<(JobRecord | null)[]> {
-  const records = await next({ ids })
-  if (spill.queues.size === 0 || records.every((record) => record !== null)) return records
-  const left = ids.filter((_, index) => records[index] === null)
-  const found = await spill.stores.durable.operations.find({ ids: left })
-  // Those that came meanwhile are in neither answer.
-  const again = await next({ ids: left })
-  let at = 0
-  return records.map((record, index) => {
-    if (record !== null) return record
-    const other = found[at] ?? null
-    const late = again[at++] ?? comingIn(spill, ids[index] ?? '')
-    return late ?? (other === null ? null : seen(other))
+  const { durable, exclusion, state } = spill.stores
+  const areAllHere = ids.every((id) => state.jobs.get(id) !== undefined)
+  if (spill.queues.size === 0 || areAllHere) return next({ ids })
+  return exclusion.change(async () => {
+    const records = await next({ ids })
+    const left = ids.filter((_, index) => records[index] === null)
+    const found = (await durable.operations.find({ ids: left })).values()
+    return records.map((record) => record ?? seenOrNull(found.next().value))
   })
 }
 
-function comingIn({ queues }: Spill, id: string): JobRecord | null {
-  for (const { coming } of queues.values()) {
-    const record = coming.get(id)
-    if (record !== undefined) return structuredClone(record)
-  }
-  return null
+const seenOrNull = (record: JobRecord | null | undefined): JobRecord | null => (record ? seen(record) : null)
+
+/** Of each priority, jobs in memory come before those in the durable store. */
+export async function ahead(spill: Spill, { id }: Input<'ahead'>, next: Next<'ahead'>): Promise<number | null> {
+  const { durable, exclusion, state } = spill.stores
+  if (spill.queues.size === 0) return next({ id })
+  return exclusion.change(async () => {
+    const own = await next({ id })
+    const job = state.jobs.get(id)
+    if (job !== undefined) return own === null ? null : Math.min(MOST_COUNTED, own + (await higherThere(spill, job)))
+    const count = await durable.operations.ahead({ id })
+    const [record] = await durable.operations.find({ ids: [id] })
+    if (count === null || !record) return null
+    return Math.min(MOST_COUNTED, count + inMemoryBefore(spill, record))
+  })
 }
 
-export async function ahead(spill: Spill, { id }: Input<'ahead'>, next: Next<'ahead'>): Promise<number | null> {
-  const own = await next({ id })
-  if (own !== null || spill.queues.size === 0) return own
-  const { durable, state } = spill.stores
-  const [found] = await durable.operations.find({ ids: [id] })
-  const count = await durable.operations.ahead({ id })
-  if (!found || count === null) return null
-  const inMemory = state.queues.get(ownerOf(found.queue))?.waiting
-  if (inMemory === undefined || inMemory instanceof Groups) return count
-  let before = 0
-  for (const { priority } of inMemory.after(null)) {
-    if (priority < found.priority || before === MOST_COUNTED) break
-    before++
+/** What `ahead` counts among: the jobs of the queue, or of the job's group where groups take turns. */
+type Place = Pick<JobRecord, 'queue' | 'priority' | 'group'>
+
+const isGrouped = ({ stores }: Spill, queue: string): boolean =>
+  stores.state.queues.get(queue)?.waiting instanceof Groups
+
+function inMemoryBefore(spill: Spill, { queue: name, priority, group }: Place): number {
+  const queue = ownerOf(name)
+  let count = 0
+  for (const job of spill.stores.state.queues.get(queue)?.waiting.after(null) ?? []) {
+    if (job.priority < priority || count === MOST_COUNTED) break
+    if (job.group === group || !isGrouped(spill, queue)) count++
   }
-  return Math.min(MOST_COUNTED, count + before)
+  return count
+}
+
+/** How many jobs of a higher priority wait in the durable store. Mostly none: claims bring them back first. */
+async function higherThere(spill: Spill, { queue, priority, group }: Place): Promise<number> {
+  if ((spill.queues.get(queue)?.highest ?? NONE) <= priority) return 0
+  const filter = isGrouped(spill, queue) ? { filter: { group: group ?? '' } } : {}
+  let count = 0
+  for (let after: string | null | undefined; after !== null && count < MOST_COUNTED; ) {
+    const page = {
+      queue,
+      state: 'waiting' as const,
+      limit: MOST_LISTED,
+      ...filter,
+      ...(after !== undefined && { after }),
+    }
+    const { jobs, next } = await spill.stores.durable.operations.list(page)
+    const higher = jobs.filter((job) => job.priority > priority).length
+    count += higher
+    if (higher < jobs.length) break
+    after = next
+  }
+  return count
 }
 
 const MOST_COUNTED = 1_000
+const MOST_LISTED = 100
 
 export async function stats(spill: Spill, input: Input<'stats'>, next: Next<'stats'>): Promise<QueueStats[]> {
+  if (spill.queues.size === 0 || (input.queue !== undefined && !spill.queues.has(input.queue))) return next(input)
+  return spill.stores.exclusion.change(() => merged(spill, input, next))
+}
+
+async function merged(spill: Spill, input: Input<'stats'>, next: Next<'stats'>): Promise<QueueStats[]> {
   const own = await next(input)
-  if (spill.queues.size === 0 || (input.queue !== undefined && !spill.queues.has(input.queue))) return own
-  const { durable } = spill.stores
   // A queue and its front are two there.
-  const all = await durable.operations.stats({})
-  const merged = new Map(own.map((each) => [each.queue, each]))
+  const all = await spill.stores.durable.operations.stats({})
+  const byName = new Map(own.map((each) => [each.queue, each]))
   for (const each of all) {
     const owner = ownerOf(each.queue)
     if (input.queue !== undefined && input.queue !== owner) continue
-    const known = merged.get(owner)
-    if (known !== undefined) merged.set(owner, sum(known, each))
-    else if (Object.values(each.counts).some((count) => count > 0)) merged.set(owner, sum(emptied(each, owner), each))
+    const known = byName.get(owner)
+    if (known !== undefined) byName.set(owner, sum(known, each))
+    else if (Object.values(each.counts).some((count) => count > 0)) byName.set(owner, sum(emptied(each, owner), each))
   }
-  return [...merged.values()]
+  return [...byName.values()]
 }
 
 function sum(memory: QueueStats, durable: QueueStats): QueueStats {
@@ -97,6 +128,23 @@ function emptied(durable: QueueStats, queue: string): QueueStats {
   }
 }
 
+/** The durable store takes part in no limit, so all but the waiting jobs is memory's. */
+export async function groups(spill: Spill, input: Input<'groups'>, next: Next<'groups'>): Promise<GroupRecord[]> {
+  const { durable, exclusion } = spill.stores
+  if (!spill.queues.has(input.queue) || !durable.capabilities.groups) return next(input)
+  return exclusion.change(async () => {
+    const byName = new Map((await next(input)).map((record) => [record.group, record]))
+    for (const other of await durable.operations.groups(input)) {
+      const known = byName.get(other.group)
+      const waiting = (known?.waiting ?? 0) + other.waiting
+      if (known !== undefined) byName.set(other.group, { ...known, waiting })
+      else if (waiting > 0) byName.set(other.group, { ...other, limits: null, waiting, running: 0, nextStart: 0 })
+    }
+    const inOrder = [...byName.values()].sort((a, b) => Buffer.compare(Buffer.from(a.group), Buffer.from(b.group)))
+    return inOrder.slice(0, input.limit)
+  })
+}
+
 /** Pages of both, merged. Its cursor holds where the page ended in each: fields of the one, a dash, fields of the other. */
 export async function list(spill: Spill, request: Input<'list'>, next: Next<'list'>): Promise<Listed> {
   const { queue, state, after } = request
@@ -105,13 +153,17 @@ export async function list(spill: Spill, request: Input<'list'>, next: Next<'lis
   if (!spill.queues.has(queue) || state === 'running') {
     return from.memory === ENDED ? { jobs: [], next: null } : next(withAfter(request, from.memory))
   }
-  const { durable } = spill.stores
+  const spilled = spill.queue(queue)
+  if (spilled.front) await spilled.takeFirst(1, 0)
+  const { durable, exclusion } = spill.stores
   const none: Listed = { jobs: [], next: null }
-  const [own, other] = await Promise.all([
-    from.memory === ENDED ? none : next(withAfter(request, from.memory)),
-    from.durable === ENDED ? none : durable.operations.list(withAfter(request, from.durable)),
-  ])
-  return merge(request, from, own, other)
+  return exclusion.change(async () => {
+    const [own, other] = await Promise.all([
+      from.memory === ENDED ? none : next(withAfter(request, from.memory)),
+      from.durable === ENDED ? none : durable.operations.list(withAfter(request, from.durable)),
+    ])
+    return merge(request, from, own, other)
+  })
 }
 
 /** Before the first job, and behind the last one; else the cursor. */

@@ -17,24 +17,30 @@ export async function claim(spill: Spill, request: Input<'claim'>, next: Next): 
   if (queue === undefined || !queue.mayWait) return next(request)
   const { limit, minPriority = 0 } = request
   const until = performance.now() + PATIENCE
+  const hasFailed = () => performance.now() - spill.failedAt < PAUSE
+  let failure: { error: unknown } | undefined
   const failed = (error: unknown) => {
     failure = { error }
     spill.failedAt = performance.now()
   }
-  let failure: { error: unknown } | undefined
   let claimed: Claimed | undefined
   for (let left = limit; left > 0; ) {
     const patience = until - performance.now()
-    if (queue.isAhead(minPriority) && patience > 0) {
+    const waits = patience > 0 && failure === undefined && !(hasFailed() && queue.hasInMemory)
+    if (waits && queue.isAhead(minPriority)) {
       await within(patience, queue.takeFirst(left, minPriority).catch(failed))
     }
-    const more: Claimed = await next({ ...request, limit: left })
+    const from = waits && failure === undefined ? queue.startsFrom(minPriority) : minPriority
+    const more: Claimed = await next({ ...request, limit: left, minPriority: from })
     claimed = claimed === undefined ? more : { ...more, jobs: [...claimed.jobs, ...more.jobs] }
     left -= more.jobs.length
-    if (more.jobs.length === 0 || !queue.isAhead(minPriority)) break
+    if (more.jobs.length === 0 && (from === minPriority || !queue.isAhead(minPriority))) break
   }
   if (claimed === undefined || (claimed.jobs.length === 0 && failure !== undefined)) throw failure?.error
-  if (queue.mayWait && queue.isLow && queue.taking === undefined && performance.now() - spill.failedAt > PAUSE) {
+  // The arrival of jobs that a take brings rings a bell.
+  const isIdle = queue.taking === undefined && failure === undefined
+  if (claimed.jobs.length < limit && isIdle && queue.isAhead(minPriority)) claimed.retryAfter = 0
+  if (queue.mayWait && queue.isLow && queue.taking === undefined && !hasFailed()) {
     queue.take(queue.room, 0).catch(failed)
   }
   return claimed

@@ -14,7 +14,7 @@ import type { Capabilities, Input, OperationName, Output, Store } from '../../st
 import { MillpondError } from '../../values/errors.ts'
 import { around } from '../around.ts'
 import type { MemoryState } from '../memory/state.ts'
-import { ahead, find, list, stats } from './both.ts'
+import { ahead, find, groups, list, stats } from './both.ts'
 import { cancel, remove, requeue, restore, update } from './changes.ts'
 import { claim } from './claim.ts'
 import { Exclusion } from './exclusion.ts'
@@ -39,16 +39,20 @@ type Handlers = {
 
 /** What is not here is of memory alone: claims are all there. */
 const HANDLERS: Handlers = {
-  ...{ push, claim, sweep, find, list, stats, ahead, cancel, update, requeue, remove, restore },
-  async configure(spill, input, next) {
-    const overridden = await next(input)
-    const queue = spill.queues.get(input.queue)
-    if (queue?.told) {
-      queue.told = false
-      await spill.tell(queue)
-    }
-    return overridden
-  },
+  ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, restore },
+  configure: (spill, input, next) => telling(spill, input.queue, () => next(input)),
+  limitGroup: (spill, input, next) => telling(spill, input.queue, () => next(input)),
+}
+
+/** What the durable store was told of the queue's settings may have changed. */
+async function telling<T>(spill: Spill, name: string, call: () => Promise<T>): Promise<T> {
+  const answer = await call()
+  const queue = spill.queues.get(name)
+  if (queue?.told) {
+    queue.told = false
+    await spill.tell(queue)
+  }
+  return answer
 }
 
 /** @throws NotSupported: the durable store lacks something. As its operations do */

@@ -21,13 +21,15 @@ export class Spill {
     return queue
   }
 
-  /** The durable store keeps the queue's finished jobs for as long as memory does. */
+  /** The durable store keeps the queue's finished jobs for as long as memory does, and groups take turns in both. */
   async tell(queue: SpilledQueue): Promise<void> {
     if (queue.told) return
-    const { keepDone, keepDead } = this.stores.state.findOrCreate(queue.name).settings
+    const { keepDone, keepDead, grouped } = this.stores.state.findOrCreate(queue.name).settings
+    const isGrouped = grouped && this.stores.durable.capabilities.groups
     queue.told = true
     try {
-      await this.stores.durable.operations.configure({ queue: queue.name, keepDone, keepDead })
+      const change = { queue: queue.name, keepDone, keepDead, ...(isGrouped && { grouped }) }
+      await this.stores.durable.operations.configure(change)
     } catch (error) {
       queue.told = false
       throw error
@@ -49,7 +51,7 @@ export class Spill {
       if (counts.waiting > 0) this.waits(name)
     }
     for (const [name, queue] of this.queues) {
-      const isSame = pushes.get(name) === queue.pushes && !queue.isPushing && queue.coming.size === 0
+      const isSame = pushes.get(name) === queue.pushes && !queue.isPushing
       if (isSame && queue.taking === undefined && !filled.has(name)) this.queues.delete(name)
     }
   }

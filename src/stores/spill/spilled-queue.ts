@@ -7,13 +7,17 @@
  *
  * A take claims jobs in the durable store, removes them there, and puts them into memory:
  *
- *   waiting there ──claim──► running there, and coming ──remove──► gone there, and coming ──restore──► waiting in memory
+ *   waiting there ──claim──► running there ──remove──► nowhere ──restore──► waiting in memory
  *
- * Its lease outlasts a take. If the process ends in the middle, the sweep gives the jobs back that were not removed yet.
+ * If the process ends before the removal, the lease of the claim ends, and the jobs wait in the durable store again.
+ *
+ * Groups take turns in both stores. A claim first takes as many jobs as it wants, by the durable store's turns, and then
+ * starts jobs by memory's turns, so no group waits for the end of another one's backlog.
  */
-import type { Claimed, JobRecord, Store } from '../../store.ts'
+import type { Claimed, ClaimedJob, JobRecord, Store } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { Groups } from '../memory/groups.ts'
+import type { MemoryQueue } from '../memory/queue.ts'
 import type { MemoryState } from '../memory/state.ts'
 import type { Exclusion } from './exclusion.ts'
 import { frontOf } from './names.ts'
@@ -52,15 +56,11 @@ export class SpilledQueue {
   told = false
   /** Counts pushes to the durable store. What was seen there before the last one no longer holds. */
   pushes = 0
-  /** Jobs that are on their way back, as they will wait in memory. */
-  readonly coming = new Map<string, JobRecord>()
   /** Pushes to the durable store that are under way, by priority. */
   readonly #underWay: number[] = new Array(HIGHEST + 1).fill(0)
   /** The highest priority that was pushed there during the present look. */
   #raised = NONE
   #taking: Promise<void> | undefined
-  /** Settles when the jobs that are coming are in memory. */
-  arriving: Promise<void> | undefined
 
   constructor(name: string, stores: Stores) {
     this.name = name
@@ -74,7 +74,7 @@ export class SpilledQueue {
 
   /** Jobs may wait or be scheduled there, or are on their way. */
   get mayHaveLive(): boolean {
-    return this.mayWait || this.scheduled || this.coming.size > 0 || this.isPushing
+    return this.mayWait || this.scheduled || this.#taking !== undefined || this.isPushing
   }
 
   get isPushing(): boolean {
@@ -85,31 +85,43 @@ export class SpilledQueue {
     return this.#taking
   }
 
-  /** How many more jobs memory takes. */
+  get #inMemory(): MemoryQueue | undefined {
+    return this.#stores.state.queues.get(this.name)
+  }
+
+  get #isGrouped(): boolean {
+    return this.#inMemory?.waiting instanceof Groups
+  }
+
   get room(): number {
-    const queue = this.#stores.state.queues.get(this.name)
-    const capacity = (queue === undefined ? undefined : queue.settings.capacity) ?? DEFAULTS.memory.capacity
-    // Where groups take turns, a group that is at its limit must not keep others in the durable store.
-    if (queue?.waiting instanceof Groups) return MOST
-    return capacity - (queue === undefined ? 0 : queue.waiting.size + queue.scheduled.size)
+    return roomIn(this.#stores.state, this.name)
   }
 
   /** Half of what memory takes is free. */
   get isLow(): boolean {
-    const queue = this.#stores.state.queues.get(this.name)
-    const size = queue === undefined ? 0 : queue.waiting.size + queue.scheduled.size
-    return this.room >= Math.max(1, size)
+    const queue = this.#inMemory
+    return !this.#isGrouped && this.room >= Math.max(1, queue === undefined ? 0 : sizeOf(queue))
   }
 
   /** The priority of the first job that waits in memory. */
   get #first(): number {
-    const waiting = this.#stores.state.queues.get(this.name)?.waiting
-    // The turns of groups are over all jobs, so all are wanted in memory.
+    const waiting = this.#inMemory?.waiting
     return waiting === undefined || waiting instanceof Groups ? NONE : (waiting.first?.priority ?? NONE)
   }
 
-  /** Jobs of this priority or a higher one may wait in the durable store before all that waits in memory. */
+  get hasInMemory(): boolean {
+    const queue = this.#inMemory
+    return queue !== undefined && queue.waiting.size > 0
+  }
+
+  /** The lowest priority at which a job in memory may start before those in the durable store. */
+  startsFrom(minPriority: number): number {
+    return this.#isGrouped && this.room <= 0 ? minPriority : Math.max(minPriority, this.highest)
+  }
+
+  /** A claim must look for jobs in the durable store first. */
   isAhead(minPriority: number): boolean {
+    if (this.#isGrouped && this.room <= 0) return false
     return this.front || (this.highest >= minPriority && this.highest > this.#first)
   }
 
@@ -139,7 +151,8 @@ export class SpilledQueue {
 
   /** What comes before all that waits in memory, and as much else as there is room for. */
   takeFirst(limit: number, minPriority: number): Promise<void> {
-    return this.take(Math.max(limit, this.room), Math.max(minPriority, this.#first + 1))
+    const most = this.#isGrouped ? limit : Math.max(limit, this.room)
+    return this.take(most, Math.max(minPriority, this.#first + 1))
   }
 
   async #take(limit: number, minPriority: number): Promise<void> {
@@ -171,70 +184,62 @@ export class SpilledQueue {
   }
 
   async #bring(queue: string, limit: number, minPriority: number): Promise<Claimed> {
-    const { durable, exclusion, taker, isClosed } = this.#stores
-    const { claim, find } = durable.operations
-    const began = performance.now()
-    const { claimed, records } = await exclusion.take(async () => {
-      const claimed = await claim({ queue, worker: taker, limit, minPriority, lease: LEASE })
-      if (claimed.jobs.length === 0) return { claimed, records: [] }
-      const ids = claimed.jobs.map(({ id }) => id)
-      const inLease = () => !isClosed() && performance.now() - began < LEASE / 2
-      const found = await persistent('a look at jobs in the spill store', () => find({ ids }), inLease)
-      const fences = new Map(claimed.jobs.map(({ id, fence }) => [id, fence]))
-      const records = found.flatMap((record) => (record !== null && holds(record, fences) ? [record] : []))
-      for (const record of records) this.coming.set(record.id, waiting(record, this.name))
-      return { claimed, records }
+    const { durable, exclusion, taker } = this.#stores
+    return exclusion.take(async () => {
+      const claimed = await durable.operations.claim({ queue, worker: taker, limit, minPriority, lease: LEASE })
+      if (claimed.jobs.length > 0) await this.#arrive(claimed.jobs)
+      return claimed
     })
-    const arrival = this.#arrive(records)
-    this.arriving = arrival.catch(() => {})
-    await arrival
-    return claimed
   }
 
-  async #arrive(records: readonly JobRecord[]): Promise<void> {
-    const { restore } = this.#stores.memory.operations
-    try {
-      const own = await this.#remove(records)
-      const brought = own.flatMap(({ id }) => this.coming.get(id) ?? [])
-      const outcomes = brought.length === 0 ? [] : await restore({ records: brought })
-      // Several processes may share the durable store, so one of them may have the key in its memory. The job comes first.
-      const refused = brought.filter((_, index) => outcomes[index] === 'existing').map((job) => ({ ...job, key: null }))
-      if (refused.length > 0) await restore({ records: refused })
-    } finally {
-      for (const { id } of records) this.coming.delete(id)
-      this.arriving = undefined
-    }
-  }
-
-  /**
-   * Removes jobs that this process has claimed. After a lost answer it looks before it tries again: a job that is not
-   * there was removed by the first try.
-   * @returns those that are this process's now
-   */
-  async #remove(records: readonly JobRecord[]): Promise<readonly JobRecord[]> {
-    if (records.length === 0) return records
-    const { find, remove } = this.#stores.durable.operations
-    const fences = new Map(records.map(({ id, fence }) => [id, fence]))
-    let own = records
+  async #arrive(jobs: readonly ClaimedJob[]): Promise<void> {
+    const { durable, isClosed } = this.#stores
+    const { find, remove } = durable.operations
+    const fences = new Map(jobs.map(({ id, fence }) => [id, fence]))
+    const ids = [...fences.keys()]
+    const ours = (found: readonly (JobRecord | null)[]) =>
+      found.flatMap((record) => (record !== null && holds(record, fences) ? [record] : []))
+    const goesOn = () => !isClosed()
+    let own = ours(await persistent('a look at jobs in the spill store', () => find({ ids }), goesOn))
     let isRepeated = false
-    const goesOn = () => !this.#stores.isClosed()
-    await persistent(
-      'the removal of jobs from the spill store',
-      async () => {
-        let ids = own.map(({ id }) => id)
-        if (isRepeated) {
-          const found = await find({ ids })
-          const lost = found.flatMap((record) => (record === null || holds(record, fences) ? [] : [record.id]))
-          own = own.filter(({ id }) => !lost.includes(id))
-          ids = own.map(({ id }) => id)
-        }
-        isRepeated = true
-        if (ids.length > 0) await remove({ ids })
-      },
-      goesOn,
-    )
-    return own
+    async function removeOwn(): Promise<void> {
+      if (isRepeated) {
+        // A job that is not there was removed by the call whose answer was lost. One that another process has is not ours.
+        const found = await find({ ids: own.map(({ id }) => id) })
+        own = own.filter((_, index) => ours([found[index] ?? null]).length > 0 || found[index] === null)
+      }
+      isRepeated = true
+      if (own.length > 0) await remove({ ids: own.map(({ id }) => id) })
+    }
+    try {
+      await persistent('the removal of jobs from the spill store', removeOwn, goesOn)
+    } catch (error) {
+      // Whether they are still there is not known. Twice is better than lost, and a hand-over leaves out what is there.
+      await this.#putBack(own)
+      throw error
+    }
+    await this.#putBack(own)
   }
+
+  async #putBack(records: readonly JobRecord[]): Promise<void> {
+    const { restore } = this.#stores.memory.operations
+    const jobs = records.map((record) => waiting(record, this.name))
+    const outcomes = await restore({ records: jobs })
+    // Several processes may share the durable store, so one of them may have the key in its memory. The job comes first.
+    const refused = jobs.filter((_, index) => outcomes[index] === 'existing').map((job) => ({ ...job, key: null }))
+    if (refused.length > 0) await restore({ records: refused })
+  }
+}
+
+const sizeOf = ({ waiting, scheduled }: MemoryQueue): number => waiting.size + scheduled.size
+
+/** How many more jobs memory takes. Groups that are held may fill the capacity, so others have as much again. */
+export function roomIn(state: MemoryState, name: string): number {
+  const queue = state.queues.get(name)
+  if (queue === undefined) return DEFAULTS.memory.capacity
+  const { capacity } = queue.settings
+  if (capacity === null) return MOST
+  return (queue.waiting instanceof Groups ? 2 * capacity : capacity) - sizeOf(queue)
 }
 
 const holds = ({ id, state, fence }: JobRecord, fences: ReadonlyMap<string, number>): boolean =>
@@ -242,5 +247,6 @@ const holds = ({ id, state, fence }: JobRecord, fences: ReadonlyMap<string, numb
 
 /** A job that a take has claimed, as it was before. */
 export function waiting(record: JobRecord, queue: string): JobRecord {
-  return { ...record, queue, state: 'waiting', attempt: record.attempt - 1, startedAt: null, worker: null }
+  const { attempt, fence } = record
+  return { ...record, queue, state: 'waiting', attempt: attempt - 1, fence: fence - 1, startedAt: null, worker: null }
 }
