@@ -1,11 +1,12 @@
 /**
  * Random sequences of operations on a memory store that spills and on one that has room for all: each gives the same jobs
- * in the same order, and knows as many. Jobs that are due later are left out, as they may come back at another place.
+ * in the same order, and knows as many. Left out is what takes a job to a place between others: it may be behind them if
+ * they are in memory.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Hold, Store } from '../../src/store.ts'
+import type { ClaimedJob, Hold, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/memory/index.ts'
 import { newJob } from '../support/jobs.ts'
 import { openSpilling } from '../support/spilling.ts'
@@ -41,10 +42,10 @@ const operation = fc.oneof(
   },
   fc.record({ op: fc.constantFrom('complete' as const, 'release' as const, 'fail' as const) }),
   fc.record({
-    op: fc.constantFrom('cancel' as const, 'requeue' as const, 'remove' as const),
+    op: fc.constantFrom('cancel' as const, 'remove' as const),
     ids: fc.array(id, { minLength: 1, maxLength: 4 }),
   }),
-  fc.record({ op: fc.constant('update' as const), id, priority: fc.constantFrom(0, 4, 9) }),
+  fc.record({ op: fc.constant('update' as const), id }),
   fc.record({ op: fc.constant('look' as const) }),
 )
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
@@ -73,7 +74,14 @@ class Run {
       }
       case 'claim': {
         const { queue, limit, minPriority } = operation
-        const { jobs } = await operations.claim({ queue, limit, minPriority, worker: 'w', lease: 60_000 })
+        const jobs: ClaimedJob[] = []
+        // On a busy machine, a claim may give up waiting for the other store. It says so.
+        for (let again = true; again && jobs.length < limit; ) {
+          const left = limit - jobs.length
+          const claimed = await operations.claim({ queue, limit: left, minPriority, worker: 'w', lease: 60_000 })
+          jobs.push(...claimed.jobs)
+          again = claimed.retryAfter !== null
+        }
         this.#held.push({ queue, holds: jobs })
         return jobs.map(({ id, priority, attempt }) => ({ id, priority, attempt }))
       }
@@ -83,13 +91,10 @@ class Run {
         return this.#end(operation.op)
       case 'cancel':
         return operations.cancel({ ids: operation.ids })
-      case 'requeue':
-        return (await operations.requeue({ ids: operation.ids })).requeued
       case 'remove':
         return operations.remove({ ids: operation.ids })
       case 'update': {
-        const { id, priority } = operation
-        return operations.update({ items: [{ id, priority }] })
+        return operations.update({ items: [{ id: operation.id, data: { encoding: 'json', body: '1' } }] })
       }
       case 'look':
         return this.#look()

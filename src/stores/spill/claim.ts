@@ -6,7 +6,7 @@ import type { Spill } from './spill.ts'
 type Next = (input: Input<'claim'>) => Promise<Output<'claim'>>
 
 /**
- * Milliseconds that a claim waits for the durable store. Then it gives what is in memory. A bell rings when jobs come later.
+ * Milliseconds that a claim waits for the durable store. Then it gives what is in memory, and the worker claims again.
  */
 const PATIENCE = 100
 /** Milliseconds for which a take that failed is not repeated while memory has jobs. */
@@ -37,9 +37,8 @@ export async function claim(spill: Spill, request: Input<'claim'>, next: Next): 
     if (more.jobs.length === 0 && (from === minPriority || !queue.isAhead(minPriority))) break
   }
   if (claimed === undefined || (claimed.jobs.length === 0 && failure !== undefined)) throw failure?.error
-  // The arrival of jobs that a take brings rings a bell.
-  const isIdle = queue.taking === undefined && failure === undefined
-  if (claimed.jobs.length < limit && isIdle && queue.isAhead(minPriority)) claimed.retryAfter = 0
+  const isShort = claimed.jobs.length < limit && queue.isAhead(minPriority)
+  if (isShort && failure === undefined) claimed.retryAfter = queue.taking === undefined ? 0 : PATIENCE
   if (queue.mayWait && queue.isLow && queue.taking === undefined && !hasFailed()) {
     queue.take(queue.room, 0).catch(failed)
   }
