@@ -55,8 +55,10 @@ async function openSpilling(url: string, options: StoreOptions, spill: unknown):
 
 /** What the code says beats what the URL says. */
 function spillOf(text: string, { spill, ...options }: StoreOptions): StoreOptions & { url: string; spill?: unknown } {
-  const [address = '', search = ''] = text.split('?')
-  const query = new URLSearchParams(search)
+  const end = text.indexOf('?')
+  const address = end < 0 ? text : text.slice(0, end)
+  // The URL of the spill store may have a query of its own.
+  const query = new URLSearchParams(end < 0 ? '' : text.slice(end + 1))
   const given = spill ?? query.get('spill') ?? undefined
   query.delete('spill')
   return {
