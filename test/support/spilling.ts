@@ -12,10 +12,11 @@ export function openDurable(options: StoreOptions = {}): Store {
   return { ...store, capabilities: { ...store.capabilities, durable: true } }
 }
 
-export async function openSpilling(options: StoreOptions = {}): Promise<Store> {
+/** @param durable closed with it */
+export async function openSpilling(options: StoreOptions = {}, durable?: Store): Promise<Store> {
   const { store, state } = openMemory('memory:', options)
   const { clock } = options
-  const spilling = await spillOver(store, state, openDurable(clock === undefined ? {} : { clock }))
+  const spilling = await spillOver(store, state, durable ?? openDurable(clock === undefined ? {} : { clock }))
   const { push } = spilling.operations
   const operations: Operations = {
     ...spilling.operations,
