@@ -57,8 +57,8 @@ const idsOf = (jobs: readonly NewJob[]) => jobs.map(({ id }) => id)
 test('while it is down, memory goes on, and what would be spilled is refused', async (t) => {
   const { store, faults, ids } = await filled(t, 5)
   for (const name of ['push', 'claim', 'find', 'stats', 'sweep'] as const) faults[name] = down
-  await assert.rejects(store.operations.push({ jobs: newJobs(3) }), isUnavailable)
-  const high = newJobs(2, { priority: 9 })
+  await assert.rejects(store.operations.push({ jobs: newJobs(3, { fresh: true }) }), isUnavailable)
+  const high = newJobs(2, { priority: 9, fresh: true })
   const mixed = await store.operations.push({ jobs: [...newJobs(1, { queue: 'other' }), ...high] })
   assert.deepEqual(
     mixed.map(({ status }) => status),
