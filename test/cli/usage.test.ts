@@ -6,31 +6,13 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Arguments } from '../../src/cli/arguments.ts'
-import { run } from '../../src/cli/run.ts'
-import { OPTIONS, serveSettings } from '../../src/cli/serve/settings.ts'
+import { OPTIONS } from '../../src/cli/serve/settings.ts'
 import { UsageError } from '../../src/cli/usage-error.ts'
-import { verb as serve } from '../../src/cli/verbs/serve.ts'
 import { MAIN, millpond } from './fixture.ts'
+import { ran, settingsOf } from './in-process.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const TOKEN = 'a-token-of-sixteen'
-
-async function ran(args: readonly string[], env: Record<string, string> = {}) {
-  let [out, err] = ['', '']
-  const terminal = {
-    env,
-    out: (text: string) => {
-      out += text
-    },
-    err: (text: string) => {
-      err += text
-    },
-  }
-  const code = await run(args, terminal, new AbortController().signal)
-  if (typeof code !== 'number') await code.stop('the test is over')
-  return { code, out, err }
-}
 
 test('the program itself: help, version, a command that there is not', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -129,9 +111,6 @@ test('a port that is taken, and a store that cannot be opened, end with 1', asyn
   const away = await ran(['serve', '--store', 'sqlite:/no/such/folder/x.db'])
   assert.deepEqual([away.code, /StoreUnavailable/.test(away.err)], [1, true])
 })
-
-const settingsOf = (args: readonly string[], env: Record<string, string>) =>
-  serveSettings(new Arguments(args, serve, env))
 
 test('settings: where they come from, and what they are without', async () => {
   const plain = await settingsOf(['--store', 'memory:'], {})

@@ -24,7 +24,9 @@ export const OPTIONS = {
   deliver: { value: 'QUEUE=URL', multiple: true, help: 'delivers the queue to a webhook' },
   'webhook-secrets': {
     value: 'FILE',
-    help: 'JSON: { "QUEUE": "whsec_…" or ["whsec_new…", "whsec_old…"] }; or\nMILLPOND_WEBHOOK_SECRET, one or more for all, with spaces between them',
+    help:
+      'JSON: { "QUEUE": "whsec_…" or ["whsec_new…", "whsec_old…"] }; or\n' +
+      'MILLPOND_WEBHOOK_SECRET, one or more for all, with spaces between them',
   },
   'deliver-concurrency': { value: 'N', help: 'requests to each webhook at once; 10 unless given' },
   'deliver-timeout': { value: 'TIME', help: 'how long a webhook may take to answer; 20s unless given' },
