@@ -62,6 +62,7 @@ const FLOORS = [
   ['values', 'store.ts'],
   ['batch'],
   ['stores'],
+  ['move'],
   ['worker'],
   ['pond'],
   ['coalesce'],
