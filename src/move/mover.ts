@@ -49,6 +49,7 @@ export class Mover {
   async run(): Promise<MoveReport> {
     for (;;) {
       let older = false
+      const movedBefore = this.#moved
       for (const entry of await this.#look()) {
         if (this.#stop.aborted) break
         if (await this.#pass(entry)) older = true
@@ -58,7 +59,7 @@ export class Mover {
       if (!older && this.#options.follow !== true) return this.#report(false)
       await this.#source.tend()
       await this.#tell()
-      await sleep(IDLE, undefined, { signal: this.#stop }).catch(() => {})
+      if (this.#moved === movedBefore) await sleep(IDLE, undefined, { signal: this.#stop }).catch(() => {})
     }
   }
 

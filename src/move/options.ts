@@ -35,7 +35,10 @@ export interface MovedQueue {
   moved: Counts
   /** Jobs that the target had already, of a run that ended in the middle. */
   repeated: number
-  /** Jobs that stay at the source, by reason: the code of the error, `full`, or `KeyTaken` where another live job of the target has the key. */
+  /**
+   * Jobs that stay at the source, by reason: the code of the error, `full`, or `KeyTaken` where another
+   * live job of the target has their key.
+   */
   left: Partial<Record<LeftReason, number>>
 }
 

@@ -4,8 +4,8 @@ import { type ErrorCode, isMillpondError, MillpondError } from '../values/errors
 import type { JobRecord, NewJob, PushOutcome } from '../values/records.ts'
 
 /**
- * `moved`; `repeated`: the target had the job, of an earlier run. Else it stays at the source: `full`, or the code of the error. `KeyTaken`:
- * another live job at the target has its key.
+ * `moved`; `repeated`: the target had the job, of an earlier run. Else it stays at the source: `full`, or the code of the error.
+ * `KeyTaken`: another live job at the target has its key.
  */
 export type Fate = 'moved' | 'repeated' | LeftReason
 export type LeftReason = 'KeyTaken' | 'full' | ErrorCode

@@ -98,4 +98,5 @@ function countsTable(terminal: Terminal, queues: readonly MovedQueue[], counts: 
   return table(terminal, ['queue', ...JOB_STATES], rows)
 }
 
-const rateOf = ({ moved, ms }: MoveReport): number => (ms === 0 ? 0 : Math.round((moved / ms) * 1000))
+const rateOf = ({ moved, ms }: Pick<MoveReport, 'moved' | 'ms'>): number =>
+  ms === 0 ? 0 : Math.round((moved / ms) * 1000)

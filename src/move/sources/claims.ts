@@ -1,6 +1,6 @@
 /**
- * The jobs of a store that only gives them to workers: they are claimed, and completed when the target has them. A move that is killed loses
- * its claims, and the store gives the jobs to its workers or to the next move.
+ * The jobs of a store that only gives them to workers: they are claimed, and completed when the target has them. A move that is
+ * killed loses its claims, and the store gives the jobs to its workers or to the next move.
  */
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../../store.ts'

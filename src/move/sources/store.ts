@@ -15,7 +15,7 @@ import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
 const BATCH = 1000
 /** In ms: how long a taken job is kept from the workers of the source. */
 export const HOLD = 30_000
-/** In ms: scheduled jobs that are due later than this are left as they are. More than clocks differ. */
+/** In ms: scheduled jobs that are due later than this cannot start meanwhile, so they are not touched. More than clocks differ. */
 const FAR = 300_000
 const MAX_JOBS_PER_SWEEP = 1000
 const STATES: readonly JobState[] = ['waiting', 'scheduled', 'dead', 'cancelled', 'done']
@@ -99,9 +99,10 @@ class HeldBatch implements Batch {
     const renewAt = performance.now() + HOLD / 2
     const now = Date.now()
     // A hold ends no sooner than the job is due, so that a job whose move is killed is not early.
-    const items = this.records.flatMap(({ id, dueAt }): JobUpdate[] =>
-      dueAt > now + FAR ? [] : [{ id, delay: Math.max(HOLD, dueAt - now) }],
-    )
+    const items = this.records.flatMap(({ id, state, dueAt }): JobUpdate[] => {
+      if (state === 'waiting') return [{ id, delay: HOLD }]
+      return dueAt > now + FAR ? [] : [{ id, delay: Math.max(HOLD, dueAt - now) }]
+    })
     const outcomes = items.length === 0 ? [] : await this.#store.operations.update({ items })
     const lost = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'updated' ? [] : id)))
     if (lost.size > 0) {

@@ -1,0 +1,116 @@
+/**
+ * A move that ends at any of its steps, before a call or after it: no job is in neither place, and the next move goes on, without a job
+ * twice. A kill is a call that never answers, and whose move makes no further call.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { move } from '../../src/move/index.ts'
+import type { Store } from '../../src/store.ts'
+import { around } from '../../src/stores/around.ts'
+import { JOB_STATES } from '../../src/values/records.ts'
+import { stores } from '../conformance/stores.ts'
+import { newJobs } from '../support/jobs.ts'
+import { everyRecord, foundIn } from './records.ts'
+
+class Killed extends Error {}
+
+/** Counts the calls of both stores, and ends all of them at the n-th. */
+class Fuse {
+  readonly #at: number
+  readonly #when: 'before' | 'after'
+  calls = 0
+
+  constructor(at: number, when: 'before' | 'after') {
+    this.#at = at
+    this.#when = when
+  }
+
+  on(store: Store): Store {
+    const checked = async <T>(next: () => Promise<T>): Promise<T> => {
+      const call = ++this.calls
+      if (call > this.#at || (call === this.#at && this.#when === 'before')) throw new Killed()
+      const output = await next()
+      if (call === this.#at) throw new Killed()
+      return output
+    }
+    return around(store, (_, input, next) => checked(() => next(input)))
+  }
+}
+
+const memory = stores.find(({ name }) => name === 'memory')
+const sqlite = stores.find(({ name }) => name === 'sqlite')
+assert.ok(memory && sqlite)
+
+for (const when of ['before', 'after'] as const) {
+  test(`killed ${when} each call, in turn, and started again`, async () => {
+    let at = 0
+    let calls = Number.POSITIVE_INFINITY
+    while (++at <= calls) {
+      const source = await memory.open()
+      const target = await memory.open()
+      try {
+        const records = everyRecord('q', Date.now())
+        await source.store.operations.configure({ queue: 'q', running: 3 })
+        await source.store.operations.restore({ records })
+        const fuse = new Fuse(at, when)
+        const ended = await move(fuse.on(source.store), fuse.on(target.store)).catch((error: unknown) => error)
+        if (!(ended instanceof Killed)) {
+          calls = fuse.calls
+          assert.ok(at > calls, `call ${at} of ${calls} was not reached`)
+        }
+        const there = await foundIn(target.store, records)
+        const here = await foundIn(source.store, records)
+        const ids = records.filter((_, index) => there[index] === null && here[index] === null)
+        assert.deepEqual(ids, [], `after call ${at}`)
+
+        const report = await move(source.store, target.store)
+        assert.deepEqual([report.left, report.remaining], [0, 0], `after call ${at}`)
+        const found = await foundIn(target.store, records)
+        assert.ok(
+          found.every((record) => record !== null),
+          `after call ${at}`,
+        )
+        // No state is lost; only a job that was just taken may be due a while later.
+        const states = (list: readonly ({ state: string } | null)[]) =>
+          list.map((one) => one?.state.replace('scheduled', 'waiting'))
+        assert.deepEqual(states(found), states(records), `after call ${at}`)
+        const [stats] = await target.store.operations.stats({ queue: 'q' })
+        const total = JOB_STATES.reduce((sum, state) => sum + (stats?.counts[state] ?? 0), 0)
+        assert.equal(total, records.length)
+      } finally {
+        await source.dispose()
+        await target.dispose()
+      }
+    }
+    assert.ok(calls > 10 && calls < 200, `${calls} calls`)
+  })
+}
+
+test('a taken job of a killed move starts nowhere at once, and comes back at the source when nobody goes on', async () => {
+  let now = 1_800_000_000_000
+  const clock = () => now
+  const source = await sqlite.open({ clock })
+  const target = await memory.open()
+  try {
+    const jobs = newJobs(5)
+    await source.store.operations.push({ jobs })
+    const dies = (name: string, input: unknown) => name === 'restore' || JSON.stringify(input).includes('runAt')
+    const dead = () => Promise.reject(new Killed())
+    // The source does not hear of the end either, as of a kill.
+    const mortal = (store: Store) => around(store, (name, input, next) => (dies(name, input) ? dead() : next(input)))
+    await assert.rejects(move(mortal(source.store), mortal(target.store)), Killed)
+    const claim = { queue: 'q', worker: 'w', limit: 10, lease: null }
+    await source.store.operations.sweep({ limit: 100 })
+    assert.equal((await source.store.operations.claim(claim)).jobs.length, 0)
+    now += 60_000
+    await source.store.operations.sweep({ limit: 100 })
+    const claimed = await source.store.operations.claim(claim)
+    assert.deepEqual(
+      claimed.jobs.map(({ id, attempt }) => [id, attempt]),
+      jobs.map(({ id }) => [id, 1]),
+    )
+  } finally {
+    await source.dispose()
+    await target.dispose()
+  }
+})
