@@ -20,7 +20,7 @@ export function checkSettings(store: Store, queue: string, given: SourceSettings
   const isKept = (setting: SettingName) => capabilities.settings && capabilities[NEEDS[setting] ?? 'settings']
   const lacks: string[] = [...new Set(names.filter((setting) => !isKept(setting)))]
   if (given.paused && !capabilities.settings) lacks.push('paused')
-  if (given.values.grouped && !capabilities.groups) lacks.push('grouped')
+  if (given.grouped && !capabilities.groups) lacks.push('grouped')
   if (given.groups.length > 0 && !capabilities.groups) lacks.push('limits of groups')
   if (lacks.length === 0) return
   throw new MillpondError(
@@ -41,7 +41,7 @@ export async function giveSettings(store: Store, queue: string, given: SourceSet
   await operations.configure({
     ...{ queue, ...code, by: 'code' },
     ...(given.paused && { paused: true }),
-    ...(given.values.grouped && { grouped: true }),
+    ...(given.grouped && { grouped: true }),
   })
   if (namesOf(operator).length > 0) await operations.configure({ queue, ...operator, by: 'operator' })
   const limited = new Set(own?.groups.map(({ group }) => group))

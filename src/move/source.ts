@@ -1,7 +1,8 @@
 /** Where jobs are moved from: a store of Millpond's, or a rival's data. */
+import type { MillpondError } from '../values/errors.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import type { JobRecord, JobState } from '../values/records.ts'
-import type { SettingsReport } from '../values/requests.ts'
+import type { GivenSettings } from '../values/settings.ts'
 
 export type Counts = Record<JobState, number>
 
@@ -10,9 +11,11 @@ export interface QueueCounts {
   counts: Counts
 }
 
-/** What a queue was told of itself. */
-export interface SourceSettings extends SettingsReport {
+/** What was set of a queue. */
+export interface SourceSettings extends GivenSettings {
   paused: boolean
+  /** Groups take turns. */
+  grouped: boolean
   /** Groups with limits of their own. */
   groups: readonly GroupRecord[]
 }
@@ -48,3 +51,6 @@ export interface Batch {
   /** The target does not take them. */
   putBack(records: readonly JobRecord[]): Promise<void>
 }
+
+/** Opens a rival's data. @param onTrouble is told of each failure that is repeated @param stop ends the repeating */
+export type OpenRival = (url: string, onTrouble: (error: MillpondError) => void, stop: AbortSignal) => Promise<Source>

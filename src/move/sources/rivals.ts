@@ -1,11 +1,12 @@
 /** Which rival's data a URL means. Its reader is loaded when it is first used. */
-import type { MillpondError } from '../../values/errors.ts'
-import type { Source } from '../source.ts'
+import type { OpenRival, Source } from '../source.ts'
 
-/** @param onTrouble is told of each failure that is repeated @param stop ends the repeating */
-export type OpenRival = (url: string, onTrouble: (error: MillpondError) => void, stop: AbortSignal) => Promise<Source>
-
-const RIVALS: Readonly<Record<string, () => Promise<{ open: OpenRival }>>> = {}
+const RIVALS: Readonly<Record<string, () => Promise<{ open: OpenRival }>>> = {
+  'bullmq+redis': () => import('./bullmq/index.ts'),
+  'bullmq+rediss': () => import('./bullmq/index.ts'),
+  'pgboss+postgres': () => import('./pg-boss/index.ts'),
+  'pgboss+postgresql': () => import('./pg-boss/index.ts'),
+}
 
 /** @returns undefined: it is the URL of a store */
 export async function openRival(...[url, onTrouble, stop]: Parameters<OpenRival>): Promise<Source | undefined> {

@@ -139,5 +139,6 @@ export async function settingsOf(store: Store, queue: string): Promise<SourceSet
     after = page.at(-1)?.group
     if (page.length < GROUPS_PER_CALL) break
   }
-  return { ...report, paused: report.values.paused, groups }
+  const { code, operator, values } = report
+  return { code, operator, paused: values.paused, grouped: values.grouped, groups }
 }
