@@ -16,6 +16,7 @@ import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
+import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
 import { Producer } from './producer.ts'
 import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
@@ -277,5 +278,17 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     await this.#settings.send()
     const [stats] = await store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
+  }
+
+  /**
+   * How many workers the queue needs, from what its workers have measured: starts, run times and the backlog.
+   * While nothing was measured, it is one worker if jobs wait.
+   * @throws InvalidOption, NotSupported (a store without histograms), Closed, `Store…`
+   */
+  async plan(options: QueuePlanOptions = {}): Promise<QueuePlan> {
+    const { minutes, options: given } = checkQueuePlan(options)
+    needs(this.#store, 'histograms', 'plan')
+    const [stats] = await this.#store.operations.stats({ queue: this.name, minutes })
+    return queuePlan(stats, given, minutes)
   }
 }
