@@ -192,8 +192,11 @@ const LASTING: readonly PlanFormula[] = [
   },
   {
     figure: 'wait',
-    formula:
-      'mean = C × work ÷ (c − a) × (1 + variation²) ÷ 2; C = B ÷ (1 − a ÷ c × (1 − B)), the Erlang C formula; B(k) = a B(k−1) ÷ (k + a B(k−1))',
+    formula: [
+      'mean = C × work ÷ (c − a) × (1 + variation²) ÷ 2',
+      'C = B ÷ (1 − a ÷ c × (1 − B)), the Erlang C formula',
+      'B(k) = a B(k−1) ÷ (k + a B(k−1))',
+    ].join('; '),
     source:
       'A. K. Erlang, 1917; for run times that vary otherwise: A. O. Allen, Probability, Statistics and Queueing Theory, 2nd ed., 1990',
   },
