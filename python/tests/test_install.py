@@ -117,6 +117,21 @@ def test_a_lock_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
+def test_functions_of_a_later_edition_stay() -> None:
+    url, schema = server("postgres"), f"py_{new_id()[-12:]}"
+    open_store(url, schema=schema).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        read = f"select operations, edition from {schema}.meta"
+        operations, edition = connection.execute(read).fetchall()[0]
+        # The later functions, those of an earlier release, and the way back by hand.
+        for given, expected in [(edition + 1, ("other", edition + 1)), (edition - 1, (operations, edition)), (0, (operations, edition))]:
+            connection.execute(f"update {schema}.meta set operations = 'other', edition = {given}")
+            store = open_store(url, schema=schema)
+            assert store.push([job()])[0].status == "pushed"
+            store.close()
+            assert connection.execute(read).fetchall()[0] == expected
+
+
 def test_the_schemas_version_is_checked() -> None:
     url, schema = server("postgres"), f"py_{new_id()[-12:]}"
     open_store(url, schema=schema).close()

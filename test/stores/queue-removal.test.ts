@@ -31,8 +31,8 @@ async function removeAll(store: Store, queue: string): Promise<number> {
   }
 }
 
-async function afterTurns(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await setImmediate()
+async function afterTicks(ticks: number): Promise<void> {
+  for (let tick = 0; tick < ticks; tick++) await setImmediate()
 }
 
 const manyQueues = (name: string): string[] => Array.from({ length: 40 }, (_, n) => `${name}-${n}`)
@@ -44,8 +44,8 @@ onEachStore('removal of queues', {
       for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
       const removed = queues.map((queue) => removeAll(remover, queue))
       const jobs = await Promise.all(
-        queues.map(async (queue, turns) => {
-          await afterTurns(turns)
+        queues.map(async (queue, ticks) => {
+          await afterTicks(ticks)
           const job = newJob({ queue })
           assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
           return job
@@ -70,8 +70,8 @@ onEachStore('removal of queues', {
     withStores(place, async (remover, pusher) => {
       const queues = manyQueues('s')
       for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
-      const configure = async (queue: string, turns: number) => {
-        await afterTurns(turns)
+      const configure = async (queue: string, ticks: number) => {
+        await afterTicks(ticks)
         await pusher.operations.configure({ queue, capacity: 7 })
       }
       await Promise.all([...queues.map((queue) => removeAll(remover, queue)), ...queues.map(configure)])

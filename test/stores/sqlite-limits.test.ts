@@ -1,12 +1,8 @@
-/** Limits over several connections and processes, what blocked groups cost, and jobs that waited before their queue was grouped. */
+/** Limits over several connections, what blocked groups cost, and jobs that waited before their queue was grouped. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import type { NewJob, Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
-
-const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
 
 const take = (store: Store, limit: number) =>
   store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 30_000 })
@@ -172,61 +168,4 @@ test('sqlite limits: the rate of a queue holds over two clients', async () => {
     started += claims.flatMap(({ jobs }) => jobs).length
   }
   assert.equal(started, 4 + 100)
-})
-
-/** Claims and ends jobs until none is left, and writes down in the same file when each of them ran. */
-const WORKER = `
-  import { open } from ${JSON.stringify(MODULE)}
-  const { DatabaseSync } = await import('node:sqlite')
-  const [path, dies] = process.argv.slice(1)
-  const store = await open('sqlite:' + path, {})
-  const log = new DatabaseSync(path + '.log', { timeout: 10_000 })
-  log.exec('pragma synchronous = off')
-  const start = log.prepare("insert into runs (job, fence, grp, pid) values (?, ?, ?, ?)")
-  const kill = log.prepare('insert into killed values (?)')
-  const end = log.prepare("delete from runs where job = ? and fence = ?")
-  let claims = 0
-  for (;;) {
-    const { jobs } = await store.operations.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
-    for (const { id, fence, group } of jobs) start.run(id, fence, group, process.pid)
-    if (dies === 'dies' && jobs.length > 0 && ++claims === 5) {
-      kill.run(process.pid)
-      process.kill(process.pid, 'SIGKILL')
-    }
-    for (const { id, fence } of jobs) end.run(id, fence)
-    await store.operations.complete({ queue: 'emails', items: jobs.map(({ id, fence }) => ({ id, fence, result: null })) })
-    await store.operations.sweep({ limit: 1000 })
-    const [{ counts }] = await store.operations.stats({ queue: 'emails' })
-    if (counts.waiting + counts.running === 0) break
-  }
-  await store.close()
-`
-
-test('sqlite limits: three processes, one killed midway, never run three jobs of a group at once and end them all', async () => {
-  const path = newPath()
-  const store = await openAt(path)
-  const log = connectTo(`${path}.log`)
-  log.exec(`pragma journal_mode = wal;
-    create table runs (job text, fence integer, grp text, pid integer);
-    create table killed (pid integer);
-    create table excess (grp text);
-    create trigger counted after insert on runs when (
-      select count(*) from runs where grp = new.grp and pid not in (select pid from killed)
-    ) > 2 begin
-      insert into excess values (new.grp);
-    end`)
-  await store.operations.configure({ queue: 'emails', groupRunning: 2 })
-  await store.operations.push({ jobs: jobsOf(30, 100) })
-  const ended = ['dies', '', ''].map(async (fate) => {
-    const worker = spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, fate], { stdio: 'inherit' })
-    return (await once(worker, 'close'))[1]
-  })
-  assert.deepEqual(await Promise.all(ended), ['SIGKILL', null, null])
-  const [stats] = await store.operations.stats({ queue: 'emails' })
-  assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.counts.done], [0, 0, 3000])
-  assert.deepEqual(log.prepare('select * from excess').all(), [])
-  const groups = connectTo(path)
-  assert.deepEqual(groups.prepare('select * from millpond_groups where running <> 0').all(), [])
-  groups.close()
-  log.close()
 })

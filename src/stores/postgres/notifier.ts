@@ -13,7 +13,7 @@ import { Bells, KINDS, type Kind } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { textArray } from './wire.ts'
 
-/** Ms between bells of one kind and queue that come from elsewhere, but for work: each of them makes whoever waits look anew. */
+/** Least ms between bells of one kind and queue from other processes, except `work`: each bell makes every waiting call look anew. */
 const RING_AGAIN = 20
 /** Ms until it listens anew, twice as many each time. */
 const FIRST_PAUSE = 20
@@ -24,8 +24,8 @@ const RARE = 8
 /** Ms until the claim after one that brought some jobs, but fewer than asked for. */
 const AFTER_SHORT = 5
 /**
- * Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when
- * a worker looks by itself.
+ * Ms until an empty claim is repeated: a push under way may not have seen that this process sleeps. Each further wait is twice as long.
+ * After the last one, the worker's own poll is soon enough.
  */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
@@ -99,9 +99,10 @@ export class Notifier {
   }
 
   /**
-   * After a claim.
+   * A claim was answered.
    * @param found how many jobs it got
-   * @param answer asleep: what happened meanwhile may ring for nobody: look once more. slots: the end of a job may let another one start
+   * @param answer asleep: a push during the claim may have notified nobody, so claim once more. slots: the end of a job may let another one
+   *   start
    */
   claimed(
     { queue, limit }: Pick<ClaimRequest, 'queue' | 'limit'>,
@@ -185,7 +186,7 @@ export class Notifier {
 
   async #watch(polling: number): Promise<void> {
     while (!this.#closed) {
-      // The store's trouble is told by the calls that somebody waits for.
+      // If the store cannot be reached, the calls of producers and workers fail as well, and tell of it.
       if (this.#listeners > 0) await this.#calls.track(this.#look()).catch(ignored)
       await new Promise<void>((resolve) => {
         this.#wake = resolve

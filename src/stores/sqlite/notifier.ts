@@ -1,7 +1,7 @@
 /**
- * Bells, for those who listen on this connection. SQLite tells nobody of the commits of other connections, but
- * `pragma data_version` changes with each and costs microseconds, so it is read every few milliseconds. Only when it
- * has changed, and after commits of our own, which it does not tell of, the queues are compared with what they were.
+ * Bells for the listeners of this connection. SQLite does not tell of commits by other connections. But `pragma data_version` changes with
+ * each of them and costs microseconds, so it is read every few milliseconds. If it has changed, and after commits of our own, which do not
+ * change it, the queues are compared with what they were.
  */
 import type { Bell } from '../../store.ts'
 import { type Connection, Statements } from './connection/statements.ts'
@@ -44,7 +44,7 @@ export class Notifier {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
     if (!wanted) return
-    // What is there now is told as well: it may have come before anyone listened.
+    // Something may have happened before anyone listened, so look at once.
     this.#poll()
     this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL)
   }

@@ -29,7 +29,7 @@ export function claim(context: StoreContext, request: ClaimRequest): PackedClaim
   return answer
 }
 
-/** Stores what the queue's rate and pause count as, where they lie further ahead than that. */
+/** Lowers the queue's rate and pause to the furthest that they may lie ahead of now, and stores that. */
 function bound({ statements, queues, now }: StoreContext, name: string): void {
   const settings = queues.find(name)?.settings
   if (settings === undefined || settings.isPaused || settings.heldUntil <= now) return
