@@ -13,16 +13,17 @@ declare
   v_name    text;
   v_jobs    millpond.waiting[];
   v_ids     uuid[];
-  v_removed bigint;
+  v_removed bigint := millpond.removed_fence();
+  v_since   bigint;
 begin
   for v_name in select distinct queue from json_to_recordset(p_records) as each(queue text) loop
     perform millpond.queue_of(v_name);
   end loop;
   v_jobs := array(
     select row(
-      nextval('millpond.place'), coalesce(pushed_at, p_now), due_at, timeout, started_at, id, queue_id, coalesce(fence, 0),
-      coalesce(attempt, 0), attempts, priority, coalesce(cost, 1), case when limits = 'groups' and state = 'waiting' then -1 else 0 end,
-      state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
+      nextval('millpond.place'), coalesce(pushed_at, p_now), due_at, timeout, started_at, id, queue_id,
+      greatest(coalesce(fence, 0), v_removed), coalesce(attempt, 0), attempts, priority, coalesce(cost, 1),
+      case when limits = 'groups' and state = 'waiting' then -1 else 0 end, state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
       millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error, null
     )::millpond.waiting
     from (
@@ -52,8 +53,8 @@ begin
   exception when unique_violation then
     return false;
   end;
-  v_removed := millpond.removed_fence();
-  if v_removed > 0 then update millpond.waiting set fence = v_removed where id = any (v_ids) and fence < v_removed; end if;
+  v_since := millpond.removed_fence();
+  if v_since > v_removed then update millpond.waiting set fence = v_since where id = any (v_ids) and fence < v_since; end if;
   insert into millpond.arrivals (queue, groups)
   select queue, array_agg(coalesce("group", '') order by place) from unnest(v_jobs) where line = -1 group by queue;
   insert into millpond.moves (queue, segment, was, becomes, cause, count)
