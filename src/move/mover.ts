@@ -1,5 +1,5 @@
 /**
- * One run of a move. It goes over the queues of the source again and again:
+ * One run of a move. First it takes up what an earlier run has left. Then it goes over the queues of the source again and again:
  *
  *   pass over a queue ──► nothing was left to take ──► older jobs still run at the source: waits, and goes over it again
  *                                                  └─► none does: ends, unless it follows
@@ -47,12 +47,13 @@ export class Mover {
   }
 
   async run(): Promise<MoveReport> {
+    for (const entry of await this.#look()) await this.#carry(entry, this.#source.leftovers(entry.queue))
     for (;;) {
       let older = false
       const movedBefore = this.#moved
       for (const entry of await this.#look()) {
         if (this.#stop.aborted) break
-        if (await this.#pass(entry)) older = true
+        if (await this.#carry(entry, this.#source.pass(entry.queue))) older = true
         else older = (await this.#source.runsOlder(entry.queue, this.#startedAt)) || older
       }
       if (this.#stop.aborted) return this.#report(true)
@@ -78,9 +79,9 @@ export class Mover {
   }
 
   /** @returns whether it has moved jobs that were pushed before the start */
-  async #pass(entry: MovedQueue): Promise<boolean> {
-    const batches = this.#source.pass(entry.queue)[Symbol.asyncIterator]()
-    const take = () => quietly(batches.next())
+  async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
+    const iterator = batches[Symbol.asyncIterator]()
+    const take = () => quietly(iterator.next())
     const left: MovedQueue['left'] = {}
     let older = false
     let removing: Promise<void> = Promise.resolve()

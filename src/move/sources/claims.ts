@@ -33,6 +33,9 @@ export class ClaimSource implements Source {
     return settingsOf(this.#store, queue)
   }
 
+  /** The store gives them to the next claim. */
+  async *leftovers(): AsyncIterable<Batch> {}
+
   async *pass(queue: string): AsyncIterable<Batch> {
     for (;;) {
       const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
