@@ -23,7 +23,8 @@ begin
     select row(
       nextval('millpond.place'), coalesce(pushed_at, p_now), due_at, timeout, started_at, id, queue_id,
       greatest(coalesce(fence, 0), v_removed), coalesce(attempt, 0), attempts, priority, coalesce(cost, 1),
-      case when limits = 'groups' and state = 'waiting' then -1 else 0 end, state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
+      case when limits = 'groups' and state = 'waiting' then -1 else 0 end,
+      state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
       millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error, null
     )::millpond.waiting
     from (

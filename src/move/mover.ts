@@ -14,7 +14,7 @@ import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
 import { Pace } from './pace.ts'
 import { retried } from './retry.ts'
 import type { Batch, Counts, QueueCounts, Source } from './source.ts'
-import type { Fate, Target } from './target.ts'
+import type { Fate, LeftReason, Target } from './target.ts'
 
 /** In ms: between two looks at a source that has nothing to take. */
 const IDLE = 250
@@ -82,7 +82,7 @@ export class Mover {
   async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
     const iterator = batches[Symbol.asyncIterator]()
     const take = () => quietly(iterator.next())
-    const left: MovedQueue['left'] = {}
+    const left = new Map<string, LeftReason>()
     let older = false
     let removing: Promise<void> = Promise.resolve()
     let ahead: Promise<IteratorResult<Batch>> | undefined = take()
@@ -105,7 +105,7 @@ export class Mover {
       if (taken !== undefined && !taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
       throw error
     }
-    entry.left = left
+    entry.left = countsOf(left)
     return older
   }
 
@@ -124,16 +124,21 @@ export class Mover {
   }
 
   /** @returns whether there may be more of what the source had at the start */
-  #count(entry: MovedQueue, records: readonly JobRecord[], fates: readonly Fate[], left: MovedQueue['left']): boolean {
+  #count(
+    entry: MovedQueue,
+    records: readonly JobRecord[],
+    fates: readonly Fate[],
+    left: Map<string, LeftReason>,
+  ): boolean {
     let older = false
-    records.forEach(({ state, pushedAt }, index) => {
+    records.forEach(({ id, state, pushedAt }, index) => {
       const fate = fates[index]
       if (fate === undefined) return
       if (fate === 'moved') {
         this.#moved++
         entry.moved[state]++
       } else if (fate === 'repeated') entry.repeated++
-      else left[fate] = (left[fate] ?? 0) + 1
+      else left.set(id, fate)
       if (fate === 'full' || (isThere(fate) && pushedAt < this.#startedAt)) older = true
     })
     return older
@@ -172,16 +177,25 @@ export class Mover {
 
 const isThere = (fate: Fate | undefined): boolean => fate === 'moved' || fate === 'repeated'
 
+/** By reason. A pass may come to a job twice. */
+function countsOf(left: ReadonlyMap<string, LeftReason>): MovedQueue['left'] {
+  const counts: MovedQueue['left'] = {}
+  for (const reason of left.values()) counts[reason] = (counts[reason] ?? 0) + 1
+  return counts
+}
+
 /** Its failure is seen by who awaits it, a little later. */
 function quietly<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
 }
 
-/** The queues that were asked for; one that does not exist has no jobs, and may come. */
+/** The queues that were asked for. One that the source does not count may have jobs all the same, such as a queue of another program. */
 export async function wanted(source: Source, names: readonly string[] | undefined): Promise<QueueCounts[]> {
   const counts = await source.counts()
-  return names === undefined ? counts : counts.filter(({ queue }) => names.includes(queue))
+  return (
+    names?.map((name) => counts.find(({ queue }) => queue === name) ?? { queue: name, counts: noCounts() }) ?? counts
+  )
 }
 
 /** What a move would find. */
