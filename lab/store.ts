@@ -81,9 +81,16 @@ export class Calls {
     return performance.now() - began
   }
 
-  /** The data of all waiting and scheduled jobs. */
+  /** The data of all waiting and scheduled jobs. A store without lists gives them as claims, which it gets back when it is closed. */
   async waiting(): Promise<number[]> {
     const numbers: number[] = []
+    if (!this.#store.capabilities.lists) {
+      for (;;) {
+        const jobs = await this.claim('lab', PER_LIST)
+        if (jobs.length === 0) return numbers
+        numbers.push(...jobs.map(({ data }) => Number(data.body)))
+      }
+    }
     for (const state of ['waiting', 'scheduled'] as const) {
       let after: string | undefined
       do {
