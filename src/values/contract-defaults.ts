@@ -90,6 +90,12 @@ export const DEFAULTS = {
   payload: {
     max: 1_048_576,
   },
+  log: {
+    lines: 100,
+    bytes: 65_536,
+    message: 2000,
+    fields: 4000,
+  },
   producer: {
     maxItems: 500,
     maxBytes: 1_048_576,

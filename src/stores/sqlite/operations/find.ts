@@ -3,6 +3,7 @@ import { storedErrorFromJson } from '../../stored-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
+import { logFrom } from './log.ts'
 
 export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {
@@ -36,6 +37,7 @@ export function recordFrom(row: Row): JobRecord {
     progress: encodedOrNull(row.progress_encoding, row.progress),
     result: encodedOrNull(row.result_encoding, row.result),
     error: row.error === null ? null : storedErrorFromJson(row.error),
+    ...logFrom(row.log),
   }
 }
 
