@@ -82,6 +82,7 @@ export const DEFAULTS = {
     besideAnother: 64,
     extensionsPerLease: 3,
     reportAfter: 250,
+    logAfter: 1000,
     close: 30_000,
     closeWait: 1000,
     replica: 5000,

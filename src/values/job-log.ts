@@ -22,6 +22,9 @@ export interface LogLine {
   cut: boolean
 }
 
+/** Stands for fields that were left out already. */
+export const LEFT_OUT: Readonly<Record<string, unknown>> = Object.freeze({})
+
 /** What a line says beside its message. */
 export interface LogPlace {
   /** Milliseconds since 1970. */
@@ -51,7 +54,7 @@ function messageText(message: unknown): string {
 
 /** undefined: there are none, they are too long, or they are no JSON. */
 function fieldsJson(fields: unknown): string | undefined {
-  if (typeof fields !== 'object' || fields === null) return undefined
+  if (typeof fields !== 'object' || fields === null || fields === LEFT_OUT) return undefined
   try {
     const json = JSON.stringify(isError(fields) ? { error: fields } : { ...fields }, plain)
     return json.length <= MAX_FIELDS ? json : undefined
@@ -120,6 +123,10 @@ export class UnsentLog {
   /** As they are now. */
   get lines(): readonly string[] {
     return [...this.#lines]
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 0
   }
 
   get count(): number {

@@ -28,6 +28,8 @@ export interface FollowOptions {
    * but an id derived from an `Idempotency-Key` has none.
    */
   guard?: ((request: Request, job: JobInfo) => Verdict | Promise<Verdict>) | undefined
+  /** Whether what handlers have logged is shown, too; false unless set, as it is mostly not written for clients. */
+  log?: boolean | undefined
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: ((request: Request) => string | undefined) | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
@@ -54,6 +56,7 @@ export interface FollowOptions {
 
 const RULES: Rules<FollowOptions> = {
   guard: isFunction,
+  log: (value) => typeof value === 'boolean' || 'true or false',
   id: isFunction,
   maxWait: isDuration(0),
   maxFollowers: isInteger(0, 1_000_000),

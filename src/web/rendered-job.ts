@@ -33,9 +33,9 @@ export class RenderedJob {
     return this.#tag
   }
 
-  /** The same without the progress. */
+  /** The same without the progress and the log. */
   get stateTag(): string {
-    this.#stateTag ??= tagOf({ ...this.#view, progress: 0 })
+    this.#stateTag ??= tagOf({ ...this.#view, progress: 0, log: [] })
     return this.#stateTag
   }
 
