@@ -146,7 +146,20 @@ const sometimes = {
     description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
   }),
 }
-export const job = reply('Job', always, sometimes)
+const anyObject: Schema<object> = { type: 'object' }
+const logLine = object(
+  { message: text },
+  {
+    at: described(time, 'By the clock of the store; left out where the line cannot be read.'),
+    attempt: described(anInteger, 'Left out where it is not known, as of lines that came over HTTP.'),
+    fields: anyObject,
+    cut: described(boolean, 'The message was shortened, or the fields were left out.'),
+  },
+)
+export const job = reply('Job', always, {
+  ...sometimes,
+  log: array(logLine, { description: 'What its workers have logged: the last 100 lines, oldest first.' }),
+})
 export const listedJob = reply('ListedJob', always, {
   ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
   data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
@@ -251,6 +264,19 @@ export const claims = reply('Claims', {
   jobs: array(claimedJob, { description: 'Highest priority first; none if there is nothing to do.' }),
 })
 
+/** With each operation on a claim. */
+const log = array(
+  object(
+    { message: string({ maxLength: 100_000 }) },
+    { fields: anyObject, at: described(time, 'When it was written; the time of the request unless given.') },
+    { additionalProperties: false },
+  ),
+  {
+    maxItems: DEFAULTS.log.lines,
+    description:
+      'Lines for the log of the job, which keeps the last 100, 64 KiB at most. A message of more than 2,000 characters is shortened; fields of more than 4,000 characters are left out.',
+  },
+)
 const result = described(anything, 'What the job came to; null or left out: nothing.')
 const retry: Schema<number | false> = {
   description:
@@ -268,12 +294,14 @@ const failed = {
     { additionalProperties: false },
   ),
   retry,
+  log,
 }
 
-export const completion = request('Completion', { fence }, { result })
+export const completion = request('Completion', { fence }, { result, log })
 export const failure = request('Failure', { fence }, failed)
 const released = {
   rateLimited: duration('For so long no worker claims a job of its group, or of the queue', 1, LONGEST_TIMER),
+  log,
 }
 export const release = request('Release', { fence }, released)
 export const extension = request(
@@ -282,6 +310,7 @@ export const extension = request(
   {
     lease: lease('From now; as the queue says unless given'),
     progress: described(anything, 'How far the job is; its followers see it.'),
+    log,
   },
 )
 
@@ -292,7 +321,7 @@ function endings<Optional extends Properties>(optional: Optional) {
 export const settlement = request(
   'Settlement',
   {},
-  { complete: endings({ result }), fail: endings(failed), release: endings(released) },
+  { complete: endings({ result, log }), fail: endings(failed), release: endings(released) },
 )
 
 const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })

@@ -12,7 +12,7 @@ const { lines: MAX_LINES, bytes: MAX_BYTES, message: MAX_MESSAGE, fields: MAX_FI
 export interface LogLine {
   /** By the store's clock, as the worker knows it; null: the line cannot be read. */
   at: Date | null
-  /** Which attempt wrote it; null: the line cannot be read. */
+  /** Which attempt wrote it; null: the line cannot be read, or was written over HTTP, where a worker does not tell. */
   attempt: number | null
   /** Of a line that cannot be read: its text. */
   message: string
@@ -29,7 +29,8 @@ export const LEFT_OUT: Readonly<Record<string, unknown>> = Object.freeze({})
 export interface LogPlace {
   /** Milliseconds since 1970. */
   at: number
-  attempt: number
+  /** null: not known. */
+  attempt: number | null
   /** Its number in the attempt, so that two lines with one message are two. */
   n: number
 }
@@ -76,7 +77,8 @@ const wellFormedJson = (json: string): string =>
 /** Never throws: a line that cannot be read is shown as its text. */
 export function readLogLine(line: string): LogLine {
   const { at, attempt, message, fields, cut } = parsed(line)
-  if (typeof at !== 'number' || typeof attempt !== 'number' || typeof message !== 'string') {
+  const hasAttempt = typeof attempt === 'number' || attempt === null
+  if (typeof at !== 'number' || !hasAttempt || typeof message !== 'string') {
     return { at: null, attempt: null, message: line, fields: undefined, cut: false }
   }
   return {
