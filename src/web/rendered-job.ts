@@ -35,7 +35,8 @@ export class RenderedJob {
 
   /** The same without the progress and the log. */
   get stateTag(): string {
-    this.#stateTag ??= tagOf({ ...this.#view, progress: 0, log: [] })
+    const { progress: _progress, log: _log, ...state } = this.#view
+    this.#stateTag ??= tagOf(state)
     return this.#stateTag
   }
 

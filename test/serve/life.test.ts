@@ -49,8 +49,8 @@ onStores('life over HTTP', {
     fence = await claimed()
     await client.post(`${path}/fail`, { fence, retry: 0, log: [line('failed\0\ud800')] })
     fence = await claimed()
-    assert.equal((await client.post(`${path}/complete`, { fence, log: 'no' })).status, 400)
-    assert.equal((await client.post(`${path}/complete`, { fence, log: Array(101).fill(line('many')) })).status, 400)
+    assert.equal((await client.post(`${path}/complete`, { fence, log: 'no' })).status, 422)
+    assert.equal((await client.post(`${path}/complete`, { fence, log: Array(101).fill(line('many')) })).status, 422)
     await client.post('/v1/queues/q/settle', { complete: [{ id, fence, log: [line('m'.repeat(3000))] }] })
     const { log } = (await client.get(`/v1/jobs/${id}`)).body
     assert.ok(Array.isArray(log))
