@@ -35,7 +35,8 @@ begin
   select * into v_policy from queues where name = fail.queue;
   v_queue := v_policy.id;
   for held in
-    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence bigint, error text, delay text, log text)) with ordinality
+    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence bigint, error text, delay text, log text))
+      with ordinality
       as given(id, fence, error, delay, lines, nth) order by id
   loop
     delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;

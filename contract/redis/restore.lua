@@ -7,8 +7,8 @@
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends
 -- Head: floor, partitions: as of `push`.
 -- In:  seven items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress, error and log, each nothing where there
---      is none.
+--      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress, error and log, each nothing
+--      where there is none.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
 

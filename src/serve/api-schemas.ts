@@ -19,6 +19,7 @@ import {
   type Schema,
   string,
 } from './json-schema.ts'
+import { jobLog, log } from './log-schemas.ts'
 
 const DAY = DEFAULTS.bounds.ratePer.most
 const CENTURY = DEFAULTS.bounds.delay.most
@@ -146,19 +147,9 @@ const sometimes = {
     description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
   }),
 }
-const anyObject: Schema<object> = { type: 'object' }
-const logLine = object(
-  { message: text },
-  {
-    at: described(time, 'By the clock of the store; left out where the line cannot be read.'),
-    attempt: described(anInteger, 'Left out where it is not known, as of lines that came over HTTP.'),
-    fields: anyObject,
-    cut: described(boolean, 'The message was shortened, or the fields were left out.'),
-  },
-)
 export const job = reply('Job', always, {
   ...sometimes,
-  log: array(logLine, { description: 'What its workers have logged: the last 100 lines, oldest first.' }),
+  log: jobLog,
 })
 export const listedJob = reply('ListedJob', always, {
   ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
@@ -264,19 +255,6 @@ export const claims = reply('Claims', {
   jobs: array(claimedJob, { description: 'Highest priority first; none if there is nothing to do.' }),
 })
 
-/** With each operation on a claim. */
-const log = array(
-  object(
-    { message: string({ maxLength: 100_000 }) },
-    { fields: anyObject, at: described(time, 'When it was written; the time of the request unless given.') },
-    { additionalProperties: false },
-  ),
-  {
-    maxItems: DEFAULTS.log.lines,
-    description:
-      'Lines for the log of the job, which keeps the last 100, 64 KiB at most. A message of more than 2,000 characters is shortened; fields of more than 4,000 characters are left out.',
-  },
-)
 const result = described(anything, 'What the job came to; null or left out: nothing.')
 const retry: Schema<number | false> = {
   description:

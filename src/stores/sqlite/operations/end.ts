@@ -1,9 +1,9 @@
 import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
+import { addLog } from '../job-log.ts'
 import type { StoreContext } from '../queues.ts'
 import type { PackedCompletions } from '../wire.ts'
-import { addLog } from './log.ts'
 
 /** @returns the indexes of those that are stale */
 export function complete(context: StoreContext, completions: PackedCompletions): number[] {

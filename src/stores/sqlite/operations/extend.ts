@@ -1,6 +1,6 @@
 import type { ExtendOutcome, Input } from '../../../store.ts'
+import { addLog } from '../job-log.ts'
 import { DEFAULT_LEASE, type StoreContext } from '../queues.ts'
-import { addLog } from './log.ts'
 
 export function extend(
   { statements, queues, now }: StoreContext,

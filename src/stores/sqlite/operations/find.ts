@@ -1,9 +1,9 @@
 import type { Input, JobRecord } from '../../../store.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
+import { logFrom } from '../job-log.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
-import { logFrom } from './log.ts'
 
 export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {

@@ -1,5 +1,5 @@
-/** Part of the operations on claims: contract/operations.md, "The log of a job". */
-import type { StoreContext } from '../queues.ts'
+/** The log of a job, as operations on claims write it: contract/operations.md, "The log of a job". */
+import type { StoreContext } from './queues.ts'
 
 /** To be called before the claim ends. */
 export function addLog(
