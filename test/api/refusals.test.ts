@@ -46,7 +46,7 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
 const BAD_QUEUES: [title: string, options: unknown, message: RegExp][] = [
   ['an unknown option', { capcity: 5 }, /"capcity"; known are .*capacity/],
   ['no capacity', { capacity: 0 }, /capacity.*from 1/],
-  ['whenFull of another kind', { whenFull: 'drop' }, /'reject' or 'wait'/],
+  ['whenFull of another kind', { whenFull: 'drop' }, /'reject', 'wait' or 'spill'/],
   ['a lease too short', { lease: '10ms' }, /lease.*from 50 ms/],
   ['a lease longer than a timer', { lease: '30d' }, /lease.*24d/],
   ['an unknown kind of backoff', { retry: { backoff: 'linear' } }, /'exponential' or 'fixed'/],
