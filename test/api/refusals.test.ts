@@ -141,7 +141,7 @@ onEachStore('refusals', {
     await refused(queue.jobs(anything('failed')), 'InvalidOption', /state is one of scheduled, waiting/)
     const [listed] = await queue.jobs('waiting')
     await refused(queue.jobs('dead', anything({ after: listed?.cursor })), 'InvalidOption', /list of dead jobs/)
-    for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(9)}1`, anything<string>(7)]) {
+    for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(12)}1`, anything<string>(7)]) {
       await refused(queue.jobs('waiting', { after: bad }), 'InvalidOption', /cursor/)
     }
     await refused(queue.jobs('waiting', { limit: 0 }), 'InvalidOption', /limit.*1 to 1000/)
