@@ -28,9 +28,6 @@ const folder = new URL('./', import.meta.url)
 
 export function facts(): Facts {
   mkdirSync(DATA, { recursive: true })
-  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
-    dependencies: Record<string, string>
-  }
   return {
     node: process.version,
     sqlite: sqliteVersion(),
@@ -41,8 +38,18 @@ export function facts(): Facts {
     system: `${type()} ${release()}`,
     filesystem: filesystem(),
     fdatasync: fdatasync(),
-    rivals: Object.keys(dependencies).flatMap(installed).join(', '),
+    rivals: Object.entries(versionsOfPackages())
+      .map(([name, version]) => `${name} ${version}`)
+      .join(', '),
   }
+}
+
+/** Of the lab's packages that are installed. */
+export function versionsOfPackages(): Record<string, string> {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  return Object.fromEntries(Object.keys(dependencies).flatMap(installed))
 }
 
 function sqliteVersion(): string {
@@ -53,10 +60,10 @@ function sqliteVersion(): string {
 }
 
 /** None where the packages are not installed, as not all experiments need them. */
-function installed(name: string): string[] {
+function installed(name: string): [name: string, version: string][] {
   const file = new URL(`node_modules/${name}/package.json`, folder)
   if (!existsSync(file)) return []
-  return [`${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`]
+  return [[name, (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version]]
 }
 
 /** A file system in memory would make every durable figure a lie. */

@@ -27,3 +27,9 @@ export function quantile(values: readonly number[], share: number): number {
 export function summary(values: readonly number[]): Summary {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
+
+/** Latencies or waits by their share, from the least to the greatest, for a curve. */
+export function curveOf(values: readonly number[]): [share: number, value: number][] {
+  if (values.length === 0) return []
+  return [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 1].map((share) => [share, quantile(values, share)])
+}

@@ -45,7 +45,7 @@ Medians of ${runs} runs, each on fresh servers, variants in turn; missing, twice
 }
 
 type Outcomes = ReadonlyMap<VariantName, readonly Outcome[]>
-type Figure = Exclude<keyof Outcome, 'cpu'>
+type Figure = Exclude<keyof Outcome, 'cpu' | 'curve'>
 
 const HEAD = [
   ...['', 'req/s', '× no-op', 'p50 ms', 'p95 ms', 'p99 ms', 'accepted', 'rows at the end of the load'],
