@@ -10,11 +10,8 @@ import { installPackages, installPrograms } from './setup.ts'
 /** Each loaded only when it is played: its packages may have to be installed first. */
 const CHAPTERS: Record<string, () => Promise<ChapterPlan>> = {
   E1: async () => (await import('./users/chapter.ts')).users,
-  E2: async () => (await import('./newsletter/chapter.ts')).newsletter,
   E3: async () => (await import('./cache/chapter.ts')).cache,
   E4: async () => (await import('./coalesce/chapter.ts')).coalesce,
-  E5: async () => (await import('./priorities/chapter.ts')).priorities,
-  rivals: async () => (await import('./bench/chapter.ts')).rivals,
 }
 const RUNS: Record<SizeName, number> = { smoke: 1, usual: 1, full: 3 }
 
@@ -121,7 +118,9 @@ async function play(plan: ChapterPlan): Promise<Chapter> {
 function show(made: Report): void {
   mkdirSync(out, { recursive: true })
   write(made, out)
-  console.log(`\n${made.chapters.flatMap(({ id, findings }) => findings.map((each) => `${id}  ${lineOf(each)}`)).join('\n')}`)
+  console.log(
+    `\n${made.chapters.flatMap(({ id, findings }) => findings.map((each) => `${id}  ${lineOf(each)}`)).join('\n')}`,
+  )
   console.log(`\nThe report: ${relative(process.cwd(), join(out, 'index.html'))}, beside it report.md and report.json`)
 }
 
@@ -156,7 +155,8 @@ function optionsFrom(args: string[]) {
     if (strange.length > 0) throw new Error(`--only takes some of ${all.join(', ')}; got ${strange.join(', ')}`)
     const chosen: SizeName = values.full ? 'full' : values.smoke ? 'smoke' : 'usual'
     const times = values.runs === undefined ? RUNS[chosen] : Number(values.runs)
-    if (!Number.isInteger(times) || times < 1) throw new Error(`--runs takes a whole number above 0; got ${values.runs}`)
+    if (!Number.isInteger(times) || times < 1)
+      throw new Error(`--runs takes a whole number above 0; got ${values.runs}`)
     return {
       only: ids,
       size: chosen,

@@ -25,7 +25,14 @@ const PROGRAMS: readonly Program[] = [
 ]
 
 /** Outside of the PATH of ordinary users. */
-const PLACES = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/homebrew/sbin', '/usr/local/go/bin']
+const PLACES = [
+  '/usr/sbin',
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/opt/homebrew/bin',
+  '/opt/homebrew/sbin',
+  '/usr/local/go/bin',
+]
 
 /** The program's path; undefined: it is not on this machine. */
 export function programOf(name: string): string | undefined {

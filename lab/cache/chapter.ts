@@ -2,7 +2,16 @@
 import { atLeast, atMost, type Bar } from '../bars.ts'
 import { attempt, attempts, type ChapterPlan } from '../chapter.ts'
 import { generator } from '../load/load.ts'
-import { type Column, type Finding, type LineChart, numberIn, type Part, partOf, type Row, rowOf } from '../report/model.ts'
+import {
+  type Column,
+  type Finding,
+  type LineChart,
+  numberIn,
+  type Part,
+  partOf,
+  type Row,
+  rowOf,
+} from '../report/model.ts'
 import { shown } from '../report/units.ts'
 import { median } from '../statistics.ts'
 import { large } from './large.ts'
@@ -30,9 +39,9 @@ const PUBLISHED: Record<number, Partial<Record<VariantName, { requests: number; 
   10: { json: { requests: 87_000, redis: 816 }, msgpack: { requests: 96_000, redis: 208 } },
   100: { json: { requests: 52_000, redis: 7 * KIB }, msgpack: { requests: 60_000, redis: 2 * KIB } },
   1000: { json: { requests: 8000, redis: 64 * KIB }, msgpack: { requests: 16_000, redis: 16 * KIB } },
-  10_000: { json: { requests: 850, redis: 768 * KIB }, msgpack: { requests: 1000, redis: 160 * KIB } },
-  100_000: { json: { requests: 65, redis: 7 * MIB }, msgpack: { requests: 138, redis: 2 * MIB } },
-  1_000_000: { json: { requests: 20, redis: 80 * MIB }, msgpack: { requests: 25, redis: 20 * MIB } },
+  10000: { json: { requests: 850, redis: 768 * KIB }, msgpack: { requests: 1000, redis: 160 * KIB } },
+  100000: { json: { requests: 65, redis: 7 * MIB }, msgpack: { requests: 138, redis: 2 * MIB } },
+  1000000: { json: { requests: 20, redis: 80 * MIB }, msgpack: { requests: 25, redis: 20 * MIB } },
 }
 const PUBLISHED_SECONDS = 10
 
@@ -72,7 +81,8 @@ export const cache: ChapterPlan = {
     const all = new Map<number, Map<VariantName, Outcome[]>>()
     for (const count of run.pick(SIZES)) {
       const names = NAMES.filter(
-        (name) => count <= (variant(name).most ?? Number.POSITIVE_INFINITY) && (run.size === 'full' || USUAL.includes(name)),
+        (name) =>
+          count <= (variant(name).most ?? Number.POSITIVE_INFINITY) && (run.size === 'full' || USUAL.includes(name)),
       )
       const about = (name: VariantName) => `${count.toLocaleString('en')} items, ${variant(name).title}`
       const outcomes = await attempts(run, names, about, async (name) =>
@@ -148,7 +158,14 @@ function tableOf(count: number, outcomes: Outcomes): Part {
       const known = PUBLISHED[count]?.[name]
       const published =
         known === undefined ? {} : { published: { rate: known.requests / PUBLISHED_SECONDS, redis: known.redis } }
-      return { variant: name, title: variant(name).title, kind, figures, bars: barsOf(name, count, outcomes), ...published }
+      return {
+        variant: name,
+        title: variant(name).title,
+        kind,
+        figures,
+        bars: barsOf(name, count, outcomes),
+        ...published,
+      }
     })
   return {
     id: `items-${count}`,
@@ -156,7 +173,13 @@ function tableOf(count: number, outcomes: Outcomes): Part {
     about: '',
     columns: COLUMNS,
     rows,
-    charts: count === JUDGED ? [{ kind: 'bars', title: `Requests/s, ${count.toLocaleString('en')} items`, column: 'rate' }, { kind: 'bars', title: `Memory in Redis, ${count.toLocaleString('en')} items`, column: 'redis' }] : [],
+    charts:
+      count === JUDGED
+        ? [
+            { kind: 'bars', title: `Requests/s, ${count.toLocaleString('en')} items`, column: 'rate' },
+            { kind: 'bars', title: `Memory in Redis, ${count.toLocaleString('en')} items`, column: 'redis' },
+          ]
+        : [],
     notes: [],
   }
 }
@@ -187,7 +210,8 @@ function largeOf({ put, get, intact }: Awaited<ReturnType<typeof large>>): Part 
   return {
     id: 'large',
     title: 'A value that no JSON string can hold',
-    about: 'A JSON string over about 512 MB cannot exist in V8 (ERR_STRING_TOO_LONG), nor can one string of Redis. Millpond stores the value in pieces.',
+    about:
+      'A JSON string over about 512 MB cannot exist in V8 (ERR_STRING_TOO_LONG), nor can one string of Redis. Millpond stores the value in pieces.',
     columns: [
       { key: 'bytes', label: 'value', unit: 'bytes' },
       { key: 'seconds', label: 'took', unit: 's' },

@@ -55,11 +55,16 @@ export const coalesce: ChapterPlan = {
   async *measure(run) {
     const connections = run.pick(CONNECTIONS)
     const timing = { seconds: run.pick(SECONDS), warming: 1 }
-    const outcomes = await attempts(run, NAMES, (name) => variant(name).title, async (name) => {
-      const { store } = variant(name)
-      const url = store === undefined ? '' : await (await run.stage.place(store)).fresh()
-      return runOnce(name, connections, timing, url)
-    })
+    const outcomes = await attempts(
+      run,
+      NAMES,
+      (name) => variant(name).title,
+      async (name) => {
+        const { store } = variant(name)
+        const url = store === undefined ? '' : await (await run.stage.place(store)).fresh()
+        return runOnce(name, connections, timing, url)
+      },
+    )
     yield ratesOf(run, connections, outcomes)
   },
   findings,
@@ -107,7 +112,13 @@ function rowFor(name: VariantName, connections: number, outcomes: Outcomes): Row
   const most = (figure: Exclude<keyof Outcome, 'curve'>) => Math.max(...runs.map((each) => each[figure]))
   const rate = middle('rate')
   const flight = middle('flight')
-  const figures: Row['figures'] = { processes, rate, cpu: middle('cpu'), memory: middle('memory'), failed: most('failed') }
+  const figures: Row['figures'] = {
+    processes,
+    rate,
+    cpu: middle('cpu'),
+    memory: middle('memory'),
+    failed: most('failed'),
+  }
   for (const figure of ['p50', 'p95', 'p99'] as const) figures[figure] = middle(figure)
   const bars = [atMost(most('failed'), 0, ' failed')]
   if (kindOf(name) !== 'ceiling') {

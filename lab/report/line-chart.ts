@@ -12,9 +12,7 @@ export function lineChart({ title, summary, x, y, series, marks = [] }: LineChar
   const some = all.filter((_, at) => at % step === 0 || at === all.length - 1)
   const row = (at: number) =>
     html`<tr><th scope="row">${shown(at, x.unit)}</th>${join(series.map((each) => html`<td data-label="${each.title}">${shown(near(each, at), y.unit)}</td>`))}</tr>`
-  const legend = series.map(
-    (each, at) => html`<li><i class="line" data-series="${at}"></i>${each.title}</li>`,
-  )
+  const legend = series.map((each, at) => html`<li><i class="line" data-series="${at}"></i>${each.title}</li>`)
   return html`<figure class="lines">
 <figcaption>${title} <small>${[y.label, ...(y.log ? ['logarithmic'] : [])].join(', ')}</small></figcaption>
 <div class="plot" id="${id}" role="img" aria-label="${summary}"></div>

@@ -69,7 +69,16 @@ function partLines({ title, about, columns, rows, notes }: Part): string[] {
     ...columns.map((column) => cellOf(row, column)),
     ...(hasBars ? [barWords(row)] : []),
   ])
-  return ['', `### ${title}`, '', about, '', ...table(head, cells), ...(notes.length > 0 ? [''] : []), ...notes.map((note) => `- ${note}`)]
+  return [
+    '',
+    `### ${title}`,
+    '',
+    about,
+    '',
+    ...table(head, cells),
+    ...(notes.length > 0 ? [''] : []),
+    ...notes.map((note) => `- ${note}`),
+  ]
 }
 
 function cellOf(row: Row, { key, unit }: Column): string {

@@ -207,4 +207,3 @@ function machineOf({ machine, versions, command, at, seconds }: Report): Html {
 <div class="ground"><div>${list(facts)}</div><div><h3>Versions</h3>${list(Object.entries(versions))}</div></div>
 </section>`
 }
-

@@ -32,14 +32,21 @@ export function shown(value: number | string | null | undefined, unit: Unit): st
 function digits(value: number): string {
   const size = Math.abs(value)
   if (Number.isInteger(value) || size >= 100) return Math.round(value).toLocaleString('en')
-  return value.toFixed(size >= 10 ? 1 : size >= 0.995 ? 2 : size >= 0.1 ? 3 : 4).replace(/0+$/, '').replace(/\.$/, '')
+  return value
+    .toFixed(size >= 10 ? 1 : size >= 0.995 ? 2 : size >= 0.1 ? 3 : 4)
+    .replace(/0+$/, '')
+    .replace(/\.$/, '')
 }
 
 function grouped(value: number): string {
   const size = Math.abs(value)
   if (size >= 9_995_000) return `${digits(value / 1e6)} M`
   // Three significant digits: the last ones differ from run to run.
-  if (size >= 1000) return (Math.round(value / 10 ** (Math.floor(Math.log10(size)) - 2)) * 10 ** (Math.floor(Math.log10(size)) - 2)).toLocaleString('en')
+  if (size >= 1000)
+    return (
+      Math.round(value / 10 ** (Math.floor(Math.log10(size)) - 2)) *
+      10 ** (Math.floor(Math.log10(size)) - 2)
+    ).toLocaleString('en')
   return digits(value)
 }
 

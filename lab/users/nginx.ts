@@ -11,7 +11,9 @@ export async function startNginx(ports: readonly number[]): Promise<{ port: numb
   if (command === undefined) throw new Error('nginx is not installed: apt-get install nginx')
   const folder = await guard().folder()
   const port = await freePort()
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
   writeFileSync(
     join(folder, 'nginx.conf'),
     `daemon off;

@@ -16,7 +16,8 @@
       const at = counts[kind]++
       const own = kind === 'ours'
       return {
-        stroke: style(`--${own ? 'ours' : kind === 'ceiling' ? 'ceiling' : 'other'}-${(at % 4) + 1}`) || style(`--${kind}`),
+        stroke:
+          style(`--${own ? 'ours' : kind === 'ceiling' ? 'ceiling' : 'other'}-${(at % 4) + 1}`) || style(`--${kind}`),
         width: own ? 2.5 : 1.75,
         dash: own ? DASHES[at < 4 ? 0 : 1] : DASHES[1 + (at % 3)],
       }
@@ -28,11 +29,21 @@
     const digits = (each) => String(Number(each.toPrecision(3)))
     if (unit === 'share') return `${digits(value * 100)} %`
     if (unit === 'bytes') {
-      for (const [size, name] of [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']]) if (value >= size) return `${digits(value / size)} ${name}`
+      for (const [size, name] of [
+        [2 ** 30, 'GiB'],
+        [2 ** 20, 'MiB'],
+        [2 ** 10, 'KiB'],
+      ])
+        if (value >= size) return `${digits(value / size)} ${name}`
       return `${digits(value)} B`
     }
     const time = unit === 'ms' ? value : unit === 's' ? value * 1000 : undefined
-    if (time !== undefined) return time >= 120000 ? `${digits(time / 60000)} min` : time >= 1000 || unit === 's' ? `${digits(time / 1000)} s` : `${digits(time)} ms`
+    if (time !== undefined)
+      return time >= 120000
+        ? `${digits(time / 60000)} min`
+        : time >= 1000 || unit === 's'
+          ? `${digits(time / 1000)} s`
+          : `${digits(time)} ms`
     if (Math.abs(value) >= 1e6) return `${digits(value / 1e6)}M`
     if (Math.abs(value) >= 1e4) return `${digits(value / 1e3)}k`
     return digits(value)
@@ -59,7 +70,9 @@
       // Of a logarithmic axis, only the powers of ten have room.
       values: (_, splits) =>
         splits.map((value) =>
-          which.log && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-9 ? '' : short(value, which.unit),
+          which.log && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-9
+            ? ''
+            : short(value, which.unit),
         ),
       ...extra,
     })
@@ -73,10 +86,19 @@
         cursor: { y: false, drag: { x: false, y: false } },
         scales: {
           x: { time: false, ...scale(chart.x) },
-          y: { ...scale(chart.y), ...(chart.y.log ? {} : { range: (_, low, high) => [Math.min(0, low), high * 1.05 || 1] }) },
+          y: {
+            ...scale(chart.y),
+            ...(chart.y.log ? {} : { range: (_, low, high) => [Math.min(0, low), high * 1.05 || 1] }),
+          },
         },
         axes: [
-          axis(chart.x, { label: chart.x.label, labelSize: 20, labelFont: `12px ${style('--sans')}`, size: 30, space: narrow ? 60 : 80 }),
+          axis(chart.x, {
+            label: chart.x.label,
+            labelSize: 20,
+            labelFont: `12px ${style('--sans')}`,
+            size: 30,
+            space: narrow ? 60 : 80,
+          }),
           axis(chart.y, { size: 58, space: 36 }),
         ],
         series: [
