@@ -47,7 +47,7 @@ export async function killed(name: VariantName, kills: number, places: Places): 
     }
     await sleep(BETWEEN)
     await clients.stop()
-    const rows = await settled(client, clients.accepted.length, ours ? STILL.ours : STILL.plain)
+    const rows = await settled(client, clients.accepted, ours ? STILL.ours : STILL.plain)
     const lost = clients.accepted.filter((each) => !rows.has(each)).length
     const doubled = [...rows.values()].reduce((sum, count) => sum + count - 1, 0)
     return { kills, accepted: clients.accepted.length, lost, twice: doubled, failed: clients.failed }
@@ -58,10 +58,14 @@ export async function killed(name: VariantName, kills: number, places: Places): 
   }
 }
 
-/** @returns how many rows each name has, once all are there or nothing comes any more */
-async function settled(client: pg.Client, accepted: number, still: number): Promise<Map<string, number>> {
+/**
+ * Rows of names that were never answered count for nothing: their server died after the insert.
+ * @returns how many rows each name has, once all that were accepted are there or nothing comes any more
+ */
+async function settled(client: pg.Client, accepted: readonly string[], still: number): Promise<Map<string, number>> {
   let rows = await counts(client)
-  for (let changed = performance.now(); rows.size < accepted && performance.now() < changed + still; ) {
+  const isMissing = () => accepted.some((name) => !rows.has(name))
+  for (let changed = performance.now(); isMissing() && performance.now() < changed + still; ) {
     await sleep(POLL)
     const before = rows.size
     rows = await counts(client)
