@@ -46,19 +46,30 @@ export async function attempt<Outcome>(
   }
 }
 
-/** Each variant `runs` times, in turn (A B C, C B A), so that a slow spell falls on all. A variant that fails has fewer outcomes. */
+/**
+ * Each variant `runs` times, in turn (A B C, C B A), so that a slow spell falls on all. A variant that fails has fewer outcomes.
+ * @param atOnce how many variants run at the same time; more than one only where none is limited by the machine
+ */
 export async function attempts<Name extends string, Outcome>(
   run: Run,
   names: readonly Name[],
   about: (name: Name) => string,
   perform: (name: Name) => Promise<Outcome>,
+  atOnce = 1,
 ): Promise<Map<Name, Outcome[]>> {
   const wanted = names.filter((name) => run.wants(name))
   const outcomes = new Map<Name, Outcome[]>(wanted.map((name) => [name, []]))
   for (let round = 0; round < run.runs; round++) {
-    for (const name of round % 2 === 0 ? wanted : wanted.toReversed()) {
-      const outcome = await attempt(run, about(name), () => perform(name))
-      if (outcome !== undefined) outcomes.get(name)?.push(outcome)
+    const turn = round % 2 === 0 ? wanted : wanted.toReversed()
+    for (let at = 0; at < turn.length; at += atOnce) {
+      const some = turn.slice(at, at + atOnce)
+      const others = some.length > 1 ? `, and ${some.length - 1} more at the same time` : ''
+      await Promise.all(
+        some.map(async (name) => {
+          const outcome = await attempt(run, about(name) + others, () => perform(name))
+          if (outcome !== undefined) outcomes.get(name)?.push(outcome)
+        }),
+      )
     }
   }
   return outcomes

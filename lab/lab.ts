@@ -10,6 +10,7 @@ import { installPackages, installPrograms } from './setup.ts'
 /** Each loaded only when it is played: its packages may have to be installed first. */
 const CHAPTERS: Record<string, () => Promise<ChapterPlan>> = {
   E1: async () => (await import('./users/chapter.ts')).users,
+  E2: async () => (await import('./newsletter/chapter.ts')).newsletter,
   E3: async () => (await import('./cache/chapter.ts')).cache,
   E4: async () => (await import('./coalesce/chapter.ts')).coalesce,
 }
