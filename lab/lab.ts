@@ -13,6 +13,7 @@ const CHAPTERS: Record<string, () => Promise<ChapterPlan>> = {
   E2: async () => (await import('./newsletter/chapter.ts')).newsletter,
   E3: async () => (await import('./cache/chapter.ts')).cache,
   E4: async () => (await import('./coalesce/chapter.ts')).coalesce,
+  E5: async () => (await import('./priorities/chapter.ts')).priorities,
 }
 const RUNS: Record<SizeName, number> = { smoke: 1, usual: 1, full: 3 }
 

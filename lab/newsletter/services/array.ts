@@ -17,8 +17,7 @@ export function open(folder: string, { size, workers }: Bounds): Service {
 
   return {
     register(email, c) {
-      if (queue.length >= size)
-        return c.json({ error: 'too many mails are waiting' }, 503, { 'retry-after': '5' })
+      if (queue.length >= size) return c.json({ error: 'too many mails are waiting' }, 503, { 'retry-after': '5' })
       subscribers.save(email)
       queue.push(email)
       if (running < workers) void work()

@@ -49,7 +49,11 @@ export async function languages(run: Run): Promise<ReadonlySet<string>> {
 
 const languageOf = (name: SurgeName): string => /^(go|python)/.exec(name)?.[0] ?? 'node'
 
-async function outcomesOf(run: Run, ready: ReadonlySet<string>, signalled: boolean): Promise<Map<SurgeName, Outcome[]>> {
+async function outcomesOf(
+  run: Run,
+  ready: ReadonlySet<string>,
+  signalled: boolean,
+): Promise<Map<SurgeName, Outcome[]>> {
   const seconds = run.pick(SECONDS)
   const names = NAMES.filter(
     (name) =>

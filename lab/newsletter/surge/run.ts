@@ -5,7 +5,7 @@ import { Child } from '../../child.ts'
 import { peakMemory } from '../../cpu.ts'
 import { curveOf, mean } from '../../statistics.ts'
 import { Mailbox } from '../mailbox.ts'
-import { isMessage, type Outcome as Answer } from '../messages.ts'
+import { type Outcome as Answer, isMessage } from '../messages.ts'
 import { LEASE, MAIL_TAKES } from '../settings.ts'
 import { verify } from '../verify.ts'
 import { Program } from './program.ts'
@@ -66,11 +66,15 @@ export async function run(surge: Surge, folder: string, { seconds, signalAt }: T
     await start(surge.service?.(place))
     let worker = await start(surge.worker?.(place))
     let server = await start(surge.server(place, 'first'))
-    load = await Child.start(new URL('../load.ts', import.meta.url), [String(port), String(seconds * RATE)], (message) => {
-      if (!isMessage(message)) return
-      if (message.kind === 'load') count.accepted = message.accepted
-      if (message.kind === 'done') loaded.resolve({ answers: message.outcomes, behind: message.behind })
-    })
+    load = await Child.start(
+      new URL('../load.ts', import.meta.url),
+      [String(port), String(seconds * RATE)],
+      (message) => {
+        if (!isMessage(message)) return
+        if (message.kind === 'load') count.accepted = message.accepted
+        if (message.kind === 'done') loaded.resolve({ answers: message.outcomes, behind: message.behind })
+      },
+    )
     const began = performance.now()
     const elapsed = () => (performance.now() - began) / 1000
     const backlog: Outcome['backlog'] = []

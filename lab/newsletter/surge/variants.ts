@@ -37,9 +37,18 @@ const script = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const node = (file: string, ...args: (string | number)[]): Command => ({
   name: file,
   command: process.execPath,
-  args: ['--disable-warning=ExperimentalWarning', '--disable-warning=MillpondWarning', script(file), ...args.map(String)],
+  args: [
+    '--disable-warning=ExperimentalWarning',
+    '--disable-warning=MillpondWarning',
+    script(file),
+    ...args.map(String),
+  ],
 })
-const go = (...args: (string | number)[]): Command => ({ name: 'newsletter in Go', command: goProgram(), args: args.map(String) })
+const go = (...args: (string | number)[]): Command => ({
+  name: 'newsletter in Go',
+  command: goProgram(),
+  args: args.map(String),
+})
 const python = (...args: (string | number)[]): Command => pythonProgram(args.map(String))
 
 const store = ({ folder }: Place) => `sqlite:${encodeURI(folder)}/jobs.db`
@@ -49,9 +58,14 @@ const serve = (place: Place): Command => ({
 })
 const url = ({ service }: Place) => `http://127.0.0.1:${service}`
 
-const goQueue = (size: number, workers: number): Surge['server'] => ({ folder, port }) =>
-  go('queue', folder, port, size, workers)
-const pythonPlain = (threads: number): Surge['server'] => ({ folder, port }) => python('plain', folder, port, threads)
+const goQueue =
+  (size: number, workers: number): Surge['server'] =>
+  ({ folder, port }) =>
+    go('queue', folder, port, size, workers)
+const pythonPlain =
+  (threads: number): Surge['server'] =>
+  ({ folder, port }) =>
+    python('plain', folder, port, threads)
 
 const VARIANTS = {
   'node-plain': {

@@ -1,0 +1,65 @@
+/** E5 of the report: long jobs must not hold up short ones. */
+import type { ChapterPlan } from '../chapter.ts'
+import { type Finding, numberIn, type Part, partOf, type Row, rowOf } from '../report/model.ts'
+import { shown } from '../report/units.ts'
+import { LONG, waitsOf } from './parts/waits.ts'
+import { SCENARIOS, type ScenarioName } from './scenarios.ts'
+import { DELAYED, PROCESSES, SHORT, SLOTS } from './settings.ts'
+
+export const priorities: ChapterPlan = {
+  id: 'E5',
+  title: 'Long jobs beside urgent ones',
+  question:
+    'The same consumers take long parsing jobs and short jobs that a user waits for. How long does an urgent job wait?',
+  takes: { smoke: 60, usual: 110, full: 1100 },
+  published: [
+    {
+      title: 'Published: waits of high-priority messages',
+      head: ['', 'RabbitMQ', 'PostgreSQL'],
+      rows: [
+        ['mean', '19 s', '0 s'],
+        ['95th percentile', '126 s', '15 s'],
+        ['worst', 'over 60 min', 'a few minutes'],
+        ['delayed', '64 %', '–'],
+      ],
+      note: 'Left unsolved there: consumers looked for a record on a read replica before it had arrived, and a report outgrew the memory of its pod.',
+    },
+  ],
+  setUp: ({ pick }) => [
+    `${PROCESSES} consumer processes with ${SLOTS} slots each, which take both kinds of jobs. Long jobs take ${pick(LONG)} s, urgent ones ${SHORT} ms.`,
+    'The wait is from the call of push in one process to the start of the handler in another.',
+    'With a lane, one of the two slots of each process is kept for urgent jobs.',
+    'All have a message on the disk before they confirm it: PostgreSQL as it comes, Redis with appendfsync always, RabbitMQ with a durable queue and persistent messages.',
+    'Variants on different stores run at the same time: consumers mostly wait, and each store has its own server.',
+  ],
+  async *measure(run) {
+    for (const scenario of Object.keys(SCENARIOS) as ScenarioName[]) yield await waitsOf(run, scenario)
+  },
+  findings,
+}
+
+function findings(parts: readonly Part[]): Finding[] {
+  const found: Finding[] = []
+  const mixed = partOf(parts, 'mixed')
+  const rabbitmq = rowOf(mixed, 'rabbitmq-early')
+  const p95 = numberIn(rabbitmq, 'p95')
+  if (p95 !== undefined) {
+    found.push({
+      verdict: 'falls',
+      figure: shown(p95, 'ms'),
+      text: `is the 95th percentile of urgent waits on RabbitMQ with prefetch, ${shown(numberIn(rabbitmq, 'delayed'), 'share')} of them over ${DELAYED} ms: messages are parked behind a long job while other consumers idle.`,
+      part: 'mixed',
+    })
+  }
+  const lanes = parts.flatMap((part) => part.rows.filter(({ variant }) => /^(postgres|redis)-lane$/.test(variant)))
+  const worst = Math.max(...lanes.map((row: Row) => numberIn(row, 'p95') ?? Number.NaN))
+  if (lanes.length > 0) {
+    found.push({
+      verdict: worst <= DELAYED ? 'holds' : 'missed',
+      figure: shown(worst, 'ms'),
+      text: `is the highest 95th percentile with a lane, on PostgreSQL and Redis, in all ${parts.filter(({ rows }) => rows.some(({ variant }) => variant.endsWith('-lane'))).length} scenarios.`,
+      part: 'full',
+    })
+  }
+  return found
+}
