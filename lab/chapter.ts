@@ -22,6 +22,8 @@ export interface Run {
 export interface ChapterPlan {
   id: string
   title: string
+  /** A word for the page's navigation. */
+  short: string
   question: string
   published: Published[]
   /** About how long it takes, in seconds. */
@@ -74,3 +76,9 @@ export async function attempts<Name extends string, Outcome>(
   }
   return outcomes
 }
+
+/** How the figures of a part came about. */
+export const mediansOf = ({ runs }: Run): string =>
+  runs === 1
+    ? 'One run of each variant, on fresh servers.'
+    : `Medians of ${runs} runs of each variant, on fresh servers, variants in turn.`

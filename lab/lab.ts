@@ -15,6 +15,8 @@ const CHAPTERS: Record<string, () => Promise<ChapterPlan>> = {
   E4: async () => (await import('./coalesce/chapter.ts')).coalesce,
   E5: async () => (await import('./priorities/chapter.ts')).priorities,
 }
+/** Packages that take part in the experiments. */
+const PACKAGES = ['hono', '@hono/node-server', 'express', 'fastify', 'ioredis', 'pg', 'msgpackr', 'amqplib', 'uplot']
 const RUNS: Record<SizeName, number> = { smoke: 1, usual: 1, full: 3 }
 
 const USAGE = `npm run lab -- [options]
@@ -36,7 +38,7 @@ if (draw !== undefined) {
 }
 
 const { exitOnSignals, Servers } = await import('./experiment.ts')
-const { facts, versionsOfPackages } = await import('./machine.ts')
+const { facts, ownVersion, versionsOfPackages } = await import('./machine.ts')
 const { generator } = await import('./load/load.ts')
 const { Live } = await import('./live.ts')
 
@@ -52,7 +54,7 @@ const report: Report = {
   size,
   command: ['npm run lab', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(' '),
   machine: { ...facts(), generator },
-  versions: { Node: process.version, ...versionsOfPackages() },
+  versions: { Millpond: ownVersion(), Node: process.version.slice(1), ...versionsOfPackages(PACKAGES) },
   chapters: [],
 }
 const began = performance.now()
@@ -93,6 +95,7 @@ async function play(plan: ChapterPlan): Promise<Chapter> {
   const chapter: Chapter = {
     id: plan.id,
     title: plan.title,
+    short: plan.short,
     question: plan.question,
     setUp: plan.setUp(run),
     published: plan.published,

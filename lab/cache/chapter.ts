@@ -51,13 +51,14 @@ const COLUMNS: Column[] = [
   { key: 'p95', label: 'p95', unit: 'ms', better: 'less' },
   { key: 'p99', label: 'p99', unit: 'ms', better: 'less' },
   { key: 'redis', label: 'in Redis', unit: 'bytes', better: 'less' },
-  { key: 'memory', label: 'memory of the server', unit: 'bytes', better: 'less' },
+  { key: 'memory', label: 'server memory', unit: 'bytes', better: 'less' },
   { key: 'failed', label: 'failed', unit: 'count' },
 ]
 
 export const cache: ChapterPlan = {
   id: 'E3',
   title: 'Compact values in Redis',
+  short: 'Cache',
   question: 'A service answers with a value that it keeps in Redis. What do its size and its encoding cost?',
   takes: { smoke: 20, usual: 85, full: 1900 },
   published: [

@@ -1,10 +1,10 @@
 /** E4 of the report: a slow upstream behind a thousand callers. */
 import { atLeast, atMost } from '../bars.ts'
-import { attempts, type ChapterPlan, type Run } from '../chapter.ts'
+import { attempts, type ChapterPlan, mediansOf, type Run } from '../chapter.ts'
 import { generator } from '../load/load.ts'
 import { type Column, type Finding, numberIn, type Part, partOf, type Row, rowOf } from '../report/model.ts'
 import { shown } from '../report/units.ts'
-import { median } from '../statistics.ts'
+import { median, percentiles } from '../statistics.ts'
 import { type Outcome, run as runOnce } from './run.ts'
 import { ceilingOf, NAMES, type VariantName, variant } from './variants.ts'
 
@@ -34,6 +34,7 @@ const COLUMNS: Column[] = [
 export const coalesce: ChapterPlan = {
   id: 'E4',
   title: 'One flight for a thousand callers',
+  short: 'Flights',
   question: 'A service asks a slow upstream for each request. What happens when a thousand clients ask at once?',
   takes: { smoke: 35, usual: 75, full: 460 },
   published: [
@@ -88,16 +89,16 @@ function ratesOf(run: Run, connections: number, outcomes: Outcomes): Part {
         kind: 'lines',
         title: 'Latency by percentile',
         summary: 'Latencies of each variant, from the fastest tenth to the slowest request in ten thousand.',
-        x: { label: 'share of requests', unit: 'share' },
+        x: { label: 'percentile of requests', unit: 'percentile', log: true },
         y: { label: 'ms', unit: 'ms', log: true },
         series: [...outcomes].flatMap(([name, [first]]) =>
           first === undefined || variant(name).processes === 2
             ? []
-            : [{ title: variant(name).title, kind: kindOf(name), points: first.curve }],
+            : [{ title: variant(name).title, kind: kindOf(name), points: percentiles(first.curve) }],
         ),
       },
     ],
-    notes: [`Medians of ${run.runs} ${run.runs === 1 ? 'run' : 'runs'}, each on fresh servers, variants in turn.`],
+    notes: [mediansOf(run)],
   }
 }
 

@@ -9,6 +9,7 @@ import { drowned, killed, languages, SECONDS } from './surge/parts.ts'
 export const newsletter: ChapterPlan = {
   id: 'E2',
   title: 'Slow work behind a bounded queue',
+  short: 'Mails',
   question:
     'Each request sends a mail, which takes five seconds. Who waits, who is turned away, and whose mail is lost when a process dies?',
   takes: { smoke: 60, usual: 200, full: 260 },

@@ -9,6 +9,7 @@ import { DELAYED, PROCESSES, SHORT, SLOTS } from './settings.ts'
 export const priorities: ChapterPlan = {
   id: 'E5',
   title: 'Long jobs beside urgent ones',
+  short: 'Priorities',
   question:
     'The same consumers take long parsing jobs and short jobs that a user waits for. How long does an urgent job wait?',
   takes: { smoke: 60, usual: 110, full: 1100 },

@@ -9,7 +9,7 @@ import { type VariantName, variant } from './variants.ts'
 
 const CONSUMER = new URL('consumer.ts', import.meta.url)
 /** Urgent jobs before the others: connections and code are new to them, and they are not counted. */
-const WARMING = 20
+const WARMING = 10
 const POLL = 20
 /** Until nothing more is started: the long jobs have taken the slots that they get, in ms. */
 const SETTLED = 500

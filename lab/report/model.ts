@@ -24,6 +24,8 @@ export interface Chapter {
   /** Such as E1. */
   id: string
   title: string
+  /** A word for the page's navigation. */
+  short: string
   /** What is asked, in one sentence. */
   question: string
   setUp: string[]
@@ -56,7 +58,8 @@ export interface Part {
   notes: string[]
 }
 
-export type Unit = 'count' | 'per second' | 'ms' | 's' | 'µs' | 'bytes' | 'share' | 'times' | 'text'
+/** `percentile`: 1 ÷ (1 − share), so that a logarithmic axis has 90 %, 99 % and 99.9 % equally far apart. */
+export type Unit = 'percentile' | 'count' | 'per second' | 'ms' | 's' | 'µs' | 'bytes' | 'share' | 'times' | 'text'
 
 export interface Column {
   key: string

@@ -32,7 +32,7 @@ export function pageOf(report: Report): string {
 ${header(report)}
 <nav aria-label="Chapters"><ul>
 <li><a href="#summary">Summary</a></li>
-${join(chapters.map(({ id, title }) => html`<li><a href="#${id}"><b>${id}</b><span> ${title}</span></a></li>`))}
+${join(chapters.map(({ id, short }) => html`<li><a href="#${id}"><b>${id}</b><span> ${short}</span></a></li>`))}
 <li><a href="#machine">Machine</a></li>
 </ul></nav>
 <main id="main">
@@ -143,20 +143,21 @@ ${notes.length === 0 ? '' : html`<ul class="notes">${join(notes.map((note) => ht
 </section>`
 }
 
-function tableOf({ columns, rows, title }: Part): Html {
-  const hasBars = rows.some(({ bars }) => bars.some(isWorthAWord))
+function tableOf({ columns, rows, title, charts }: Part): Html {
   const best = new Map(columns.map((column) => [column.key, bestOf(column, rows)]))
   const body = rows.map((row) => {
-    const name = html`<th scope="row"><i class="dot ${row.kind}"></i>${row.title}</th>`
+    const name = html`<th scope="row"><i class="dot ${row.kind}"></i>${row.title}${promises(row)}</th>`
     if (row.skipped !== undefined) {
-      return html`<tr class="skipped">${name}<td class="reason" colspan="${columns.length + (hasBars ? 1 : 0)}">skipped: ${row.skipped}</td></tr>`
+      return html`<tr class="skipped">${name}<td class="reason" colspan="${columns.length}">${row.skipped}</td></tr>`
     }
     const cells = columns.map((column) => cellOf(row, column, best.get(column.key)))
-    return html`<tr class="${row.kind}">${name}${join(cells)}${hasBars ? promise(row) : ''}</tr>`
+    return html`<tr class="${row.kind}">${name}${join(cells)}</tr>`
   })
-  return html`<div class="scroll"><table class="figures"><caption class="hidden">${title}</caption>
-<thead><tr><td></td>${join(columns.map(({ label }) => html`<th scope="col">${label}</th>`))}${hasBars ? html`<th scope="col" class="words">promise</th>` : ''}</tr></thead>
-<tbody>${join(body)}</tbody></table></div>`
+  // On a phone, the page's script folds a table whose figures are drawn above it.
+  return html`<details open class="table${charts.length > 0 ? ' drawn' : ''}"><summary>All figures</summary>
+<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="figures"><caption class="hidden">${title}</caption>
+<thead><tr><td></td>${join(columns.map(({ label }) => html`<th scope="col">${label}</th>`))}</tr></thead>
+<tbody>${join(body)}</tbody></table></div></details>`
 }
 
 /** Of the variants that do the work; a ceiling does none. */
@@ -180,12 +181,13 @@ function cellOf(row: Row, { key, label, unit }: Column, best: number | undefined
   }</td>`
 }
 
-function promise({ bars }: Row): Html {
+/** What the design promises of a variant, under its name. */
+function promises({ bars }: Row): Html {
   const words = bars.filter(isWorthAWord).map(({ text, got, cleared }) => {
-    const says = cleared ? 'held' : 'missed'
-    return html`<span class="promise ${says}"><b aria-label="${says}">${cleared ? '✓' : '✗'}</b> ${text} <small>(${got})</small></span>`
+    const says = cleared ? 'held' : 'broken'
+    return html`<span class="promise ${says}"><b aria-label="${says}">${cleared ? '✓' : '✗'}</b> ${text}${cleared ? '' : html`, got ${got}`}</span>`
   })
-  return html`<td class="words${words.length === 0 ? ' empty' : ''}" data-label="promise">${join(words)}</td>`
+  return join(words)
 }
 
 function machineOf({ machine, versions, command, at, seconds }: Report): Html {

@@ -24,6 +24,8 @@ export function shown(value: number | string | null | undefined, unit: Unit): st
       return bytes(value)
     case 'share':
       return share(value)
+    case 'percentile':
+      return `${digits((1 - 1 / value) * 100)} %`
     case 'times':
       return `${digits(value)} ×`
   }

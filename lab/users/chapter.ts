@@ -12,6 +12,7 @@ import { placesOf } from './places.ts'
 export const users: ChapterPlan = {
   id: 'E1',
   title: 'A write behind a queue',
+  short: 'Writes',
   question:
     'Each request writes a row. What does it cost to answer before the row is written, and what is lost when a process dies?',
   takes: { smoke: 60, usual: 175, full: 1500 },
@@ -73,7 +74,7 @@ function findings(parts: readonly Part[]): Finding[] {
     found.push({
       verdict: 'falls',
       figure: `${shown(most, 'count')} ${most === 1 ? 'name' : 'names'} lost`,
-      text: `after a 202, by a Redis list whose consumer was killed ${shown(numberIn(lossy[0], 'kills'), 'count')} times: what it had popped is gone.`,
+      text: `after a 202, by a Redis list whose consumer was killed ${times(numberIn(lossy[0], 'kills'))}: what it had popped is gone.`,
       part: 'kills',
     })
   }
@@ -98,6 +99,8 @@ function findings(parts: readonly Part[]): Finding[] {
   }
   return found
 }
+
+const times = (count = 0): string => (count === 1 ? 'once' : `${count} times`)
 
 const words = (value: number | string | null | undefined): string =>
   typeof value === 'number' ? shown(value, 'ms') : String(value ?? 'long')

@@ -1,10 +1,18 @@
 /** nginx before the servers, with connections to them that it keeps. */
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { guard } from '../../test/servers/guard.ts'
 import { freePort } from '../../test/servers/ports.ts'
 import { launch, type Recipe, ServerProcess } from '../../test/servers/process.ts'
 import { programOf } from '../setup.ts'
+
+/** Undefined where it is not installed. */
+export function nginxVersion(): string | undefined {
+  const command = programOf('nginx')
+  if (command === undefined) return undefined
+  return /nginx\/([\d.]+)/.exec(spawnSync(command, ['-v'], { encoding: 'utf8' }).stderr)?.[1]
+}
 
 export async function startNginx(ports: readonly number[]): Promise<{ port: number; stop(): Promise<void> }> {
   const command = programOf('nginx')

@@ -4,7 +4,7 @@ import { attempts, type Run } from '../../chapter.ts'
 import { freshFolder } from '../../data.ts'
 import type { Column, LineChart, Part, Row } from '../../report/model.ts'
 import { shown } from '../../report/units.ts'
-import { median } from '../../statistics.ts'
+import { median, percentiles } from '../../statistics.ts'
 import { CLIENT_TIMEOUT, LEASE, MAIL_TAKES } from '../settings.ts'
 import { buildGo, preparePython } from './languages.ts'
 import { type Outcome, run as runOnce } from './run.ts'
@@ -27,7 +27,7 @@ const COLUMNS: Column[] = [
   { key: 'mails', label: 'mails out', unit: 'count' },
   { key: 'lost', label: 'mails lost', unit: 'count', better: 'less' },
   { key: 'twice', label: 'twice', unit: 'count', better: 'less' },
-  { key: 'memory', label: 'memory of the server', unit: 'bytes', better: 'less' },
+  { key: 'memory', label: 'server memory', unit: 'bytes', better: 'less' },
 ]
 
 /** Prepares Go and Python. What is not there is told, and its variants are left out. */
@@ -91,7 +91,7 @@ export async function drowned(run: Run, ready: ReadonlySet<string>): Promise<Par
 
 export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part> {
   const outcomes = await outcomesOf(run, ready, true)
-  const at = run.pick(SECONDS) * SIGNAL_AT
+  const at = Math.round(run.pick(SECONDS) * SIGNAL_AT * 10) / 10
   const backlog: LineChart = {
     kind: 'lines',
     title: 'Accepted mails that are not out',
@@ -108,10 +108,10 @@ export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part
     kind: 'lines',
     title: 'Latency by percentile',
     summary: 'Of the accepted requests of each variant.',
-    x: { label: 'share of requests', unit: 'share' },
+    x: { label: 'percentile of requests', unit: 'percentile', log: true },
     y: { label: 'ms', unit: 'ms', log: true },
     series: [...outcomes].flatMap(([name, [first]]) =>
-      first === undefined ? [] : [{ title: surge(name).title, kind: surge(name).kind, points: first.curve }],
+      first === undefined ? [] : [{ title: surge(name).title, kind: surge(name).kind, points: percentiles(first.curve) }],
     ),
   }
   return {

@@ -2,7 +2,7 @@
 import { atMost } from '../../bars.ts'
 import { attempts, type Run } from '../../chapter.ts'
 import type { Part, Row } from '../../report/model.ts'
-import { curveOf, mean, quantile } from '../../statistics.ts'
+import { curveOf, mean, percentiles, quantile } from '../../statistics.ts'
 import { hasRabbitmq } from '../rabbitmq.ts'
 import { type Outcome, run as runOnce } from '../run.ts'
 import { SCENARIOS, type ScenarioName } from '../scenarios.ts'
@@ -10,7 +10,7 @@ import { DELAYED } from '../settings.ts'
 import { NAMES, PLACES, type VariantName, variant } from '../variants.ts'
 
 /** What a long job takes, in seconds. */
-export const LONG = { smoke: 1, usual: 2, full: 20 }
+export const LONG = { smoke: 1, usual: 3, full: 20 }
 
 /** In waves: of each store one variant, so that none shares its server with another. */
 function waves(): VariantName[][] {
@@ -67,12 +67,12 @@ export async function waitsOf(run: Run, scenario: ScenarioName): Promise<Part> {
         kind: 'lines',
         title: 'Waits of urgent jobs by percentile',
         summary: 'Waits of urgent jobs of each variant, from the shortest to the longest.',
-        x: { label: 'share of urgent jobs', unit: 'share' },
+        x: { label: 'percentile of urgent jobs', unit: 'percentile', log: true },
         y: { label: 'ms', unit: 'ms', log: true },
         series: ordered.map(({ name, runs }) => ({
           title: variant(name).title,
           kind: kindOf(name),
-          points: curveOf(runs.flatMap(({ waits }) => waits)),
+          points: percentiles(curveOf(runs.flatMap(({ waits }) => waits))),
         })),
       },
     ],

@@ -27,6 +27,7 @@
   function short(value, unit) {
     if (value === null || value === undefined) return ''
     const digits = (each) => String(Number(each.toPrecision(3)))
+    if (unit === 'percentile') return `${digits((1 - 1 / value) * 100)} %`
     if (unit === 'share') return `${digits(value * 100)} %`
     if (unit === 'bytes') {
       for (const [size, name] of [
@@ -57,6 +58,15 @@
   /** On a logarithmic axis, 0 has no place. */
   const positive = (values, log) => (log ? values.map((value) => (value > 0 ? value : null)) : values)
 
+  /** 0 %, 50 %, 75 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %. */
+  const PERCENTILES = [1, 2, 4, 10, 20, 100, 1000, 10000]
+
+  /** Of a logarithmic axis, only the powers of ten have room. */
+  function isNamed({ log, unit }, value) {
+    if (!log || unit === 'percentile') return true
+    return Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9
+  }
+
   function draw(id, chart) {
     const place = document.getElementById(id)
     const narrow = place.clientWidth < 480
@@ -65,15 +75,11 @@
     const axis = (which, extra) => ({
       stroke: style('--muted'),
       font: `12px ${style('--sans')}`,
-      grid: { stroke: style('--rule'), width: 1 },
+      grid: { stroke: style('--rule'), width: 1, filter: (_, splits) => splits.map((value) => (isNamed(which, value) ? value : null)) },
+      ...(which.unit === 'percentile' ? { splits: () => PERCENTILES } : {}),
       ticks: { show: false },
-      // Of a logarithmic axis, only the powers of ten have room.
       values: (_, splits) =>
-        splits.map((value) =>
-          which.log && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-9
-            ? ''
-            : short(value, which.unit),
-        ),
+        splits.map((value) => (isNamed(which, value) ? short(value, which.unit) : '')),
       ...extra,
     })
     const scale = (which) => (which.log ? { distr: 3, log: 10 } : {})
@@ -173,6 +179,11 @@
     const middle = left > plot.over.clientWidth / 2
     box.style.left = middle ? 'auto' : `${left + 76}px`
     box.style.right = middle ? `${plot.over.clientWidth - left + 16}px` : 'auto'
+  }
+
+  // A phone shows the charts, and the figures to those who ask for them.
+  if (matchMedia('(max-width: 46rem)').matches) {
+    for (const table of document.querySelectorAll('details.drawn')) table.open = false
   }
 
   let plots = []

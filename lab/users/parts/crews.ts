@@ -4,6 +4,7 @@ import { attempt, type Run } from '../../chapter.ts'
 import type { Part, Row } from '../../report/model.ts'
 import { median } from '../../statistics.ts'
 import { type Crew, type Outcome, run as runOnce } from '../run.ts'
+import { nginxVersion } from '../nginx.ts'
 import type { Places } from '../service.ts'
 import { type VariantName, variant } from '../variants.ts'
 import { kindOf, PATIENCE, timingOf } from './rates.ts'
@@ -23,6 +24,8 @@ const CREWS: Partial<Record<VariantName, Record<Run['size'], readonly Crew[]>>> 
 }
 
 export async function crews(run: Run, places: () => Promise<Places>): Promise<Part> {
+  const version = nginxVersion()
+  if (version !== undefined) run.uses('nginx', version)
   const rows: Row[] = []
   for (const name of ['apart', 'redis', 'postgres', 'sqlite'] as const) {
     if (!run.wants(name)) continue
@@ -50,7 +53,7 @@ export async function crews(run: Run, places: () => Promise<Places>): Promise<Pa
       { key: 'p50', label: 'p50', unit: 'ms', better: 'less' },
       { key: 'p95', label: 'p95', unit: 'ms', better: 'less' },
       { key: 'p99', label: 'p99', unit: 'ms', better: 'less' },
-      { key: 'left', label: 'not in the table when the load ends', unit: 'count', better: 'less' },
+      { key: 'left', label: 'no row yet', unit: 'count', better: 'less' },
       { key: 'behind', label: 'all there after', unit: 'ms', better: 'less' },
       { key: 'twice', label: 'twice', unit: 'count' },
       { key: 'failed', label: 'failed', unit: 'count' },

@@ -22,7 +22,7 @@ export async function kills(run: Run, places: () => Promise<Places>): Promise<Pa
   return {
     id: 'kills',
     title: 'kill -9 of server and consumer in the middle',
-    about: `Clients note each name that was answered with 202 while server and consumer get a SIGKILL at the same moment, ${times} ${times === 1 ? 'time' : 'times'}, and are started again. A name that never comes to the table is lost.`,
+    about: `Clients note each name that was answered with 202 while server and consumer get a SIGKILL at the same moment, ${times === 1 ? 'once' : `${times} times`}, and are started again. A name that never comes to the table is lost.`,
     columns: [
       { key: 'kills', label: 'kills', unit: 'count' },
       { key: 'accepted', label: 'accepted', unit: 'count' },

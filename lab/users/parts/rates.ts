@@ -1,8 +1,8 @@
 /** Rates, latencies, and how far the rows are behind, of all variants. */
 import { atLeast, atMost, type Bar } from '../../bars.ts'
-import { attempts, type Run } from '../../chapter.ts'
+import { attempts, mediansOf, type Run } from '../../chapter.ts'
 import type { Column, Part, Row } from '../../report/model.ts'
-import { median } from '../../statistics.ts'
+import { median, percentiles } from '../../statistics.ts'
 import { type Outcome, run as runOnce } from '../run.ts'
 import type { Places } from '../service.ts'
 import { PARTS } from '../usage.ts'
@@ -26,15 +26,15 @@ const PUBLISHED: Partial<Record<VariantName, { rate: number; p95: number }>> = {
 
 const COLUMNS: Column[] = [
   { key: 'rate', label: 'requests/s', unit: 'count', better: 'more' },
-  { key: 'ofNothing', label: 'of the no-op', unit: 'share' },
+  { key: 'ofNothing', label: 'of no-op', unit: 'share' },
   { key: 'p50', label: 'p50', unit: 'ms', better: 'less' },
   { key: 'p95', label: 'p95', unit: 'ms', better: 'less' },
   { key: 'p99', label: 'p99', unit: 'ms', better: 'less' },
-  { key: 'left', label: 'not in the table when the load ends', unit: 'count', better: 'less' },
+  { key: 'left', label: 'no row yet', unit: 'count', better: 'less' },
   { key: 'behind', label: 'all there after', unit: 'ms', better: 'less' },
   { key: 'rows', label: 'rows/s', unit: 'count', better: 'more' },
   { key: 'cpu', label: 'CPU a request', unit: 'µs', better: 'less' },
-  { key: 'memory', label: 'memory of the server', unit: 'bytes', better: 'less' },
+  { key: 'memory', label: 'server memory', unit: 'bytes', better: 'less' },
   { key: 'failed', label: 'failed', unit: 'count' },
 ]
 
@@ -59,7 +59,7 @@ export async function ratesOf(run: Run, connections: number, places: () => Promi
     id: `rates-${connections}`,
     title: `${connections} connections`,
     about:
-      'Answering early is only worth something if the rows keep up. “Not in the table” counts names that were accepted and had no row yet at the last request.',
+      'Answering early is only worth something if the rows keep up. “No row yet” counts names that were accepted and had no row yet at the last request.',
     columns: COLUMNS,
     rows,
     charts: [
@@ -80,17 +80,17 @@ export async function ratesOf(run: Run, connections: number, places: () => Promi
         kind: 'lines',
         title: 'Latency by percentile',
         summary: 'Latencies of each variant, from the fastest tenth to the slowest request in ten thousand.',
-        x: { label: 'share of requests', unit: 'share' },
+        x: { label: 'percentile of requests', unit: 'percentile', log: true },
         y: { label: 'ms', unit: 'ms', log: true },
         series: curves.map(({ name, first }) => ({
           title: variant(name).title,
           kind: kindOf(name),
-          points: first.curve,
+          points: percentiles(first.curve),
         })),
       },
     ],
     notes: [
-      `Medians of ${run.runs} ${run.runs === 1 ? 'run' : 'runs'}, variants in turn. CPU is that of the server, the consumer, Redis and PostgreSQL together, without the load generator.`,
+      `${mediansOf(run)} CPU is that of the server, the consumer, Redis and PostgreSQL together, without the load generator.`,
       `Rows were awaited for ${run.pick(PATIENCE)} s after the last request.`,
     ],
   }
