@@ -111,7 +111,9 @@ export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part
     x: { label: 'percentile of requests', unit: 'percentile', log: true },
     y: { label: 'ms', unit: 'ms', log: true },
     series: [...outcomes].flatMap(([name, [first]]) =>
-      first === undefined ? [] : [{ title: surge(name).title, kind: surge(name).kind, points: percentiles(first.curve) }],
+      first === undefined
+        ? []
+        : [{ title: surge(name).title, kind: surge(name).kind, points: percentiles(first.curve) }],
     ),
   }
   return {

@@ -75,11 +75,14 @@
     const axis = (which, extra) => ({
       stroke: style('--muted'),
       font: `12px ${style('--sans')}`,
-      grid: { stroke: style('--rule'), width: 1, filter: (_, splits) => splits.map((value) => (isNamed(which, value) ? value : null)) },
+      grid: {
+        stroke: style('--rule'),
+        width: 1,
+        filter: (_, splits) => splits.map((value) => (isNamed(which, value) ? value : null)),
+      },
       ...(which.unit === 'percentile' ? { splits: () => PERCENTILES } : {}),
       ticks: { show: false },
-      values: (_, splits) =>
-        splits.map((value) => (isNamed(which, value) ? short(value, which.unit) : '')),
+      values: (_, splits) => splits.map((value) => (isNamed(which, value) ? short(value, which.unit) : '')),
       ...extra,
     })
     const scale = (which) => (which.log ? { distr: 3, log: 10 } : {})
