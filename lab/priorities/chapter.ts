@@ -2,6 +2,7 @@
 import type { ChapterPlan } from '../chapter.ts'
 import { type Finding, numberIn, type Part, partOf, type Row, rowOf } from '../report/model.ts'
 import { shown } from '../report/units.ts'
+import { replicaRace } from './parts/race.ts'
 import { LONG, waitsOf } from './parts/waits.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
 import { DELAYED, PROCESSES, SHORT, SLOTS } from './settings.ts'
@@ -35,6 +36,7 @@ export const priorities: ChapterPlan = {
   ],
   async *measure(run) {
     for (const scenario of Object.keys(SCENARIOS) as ScenarioName[]) yield await waitsOf(run, scenario)
+    yield await replicaRace(run)
   },
   findings,
 }
@@ -60,6 +62,26 @@ function findings(parts: readonly Part[]): Finding[] {
       figure: shown(worst, 'ms'),
       text: `is the highest 95th percentile with a lane, on PostgreSQL and Redis, in all ${parts.filter(({ rows }) => rows.some(({ variant }) => variant.endsWith('-lane'))).length} scenarios.`,
       part: 'full',
+    })
+  }
+  const race = partOf(parts, 'race')
+  const worstRace = race?.rows.filter(({ kind }) => kind === 'plain').map((row) => numberIn(row, 'missed') ?? 0) ?? []
+  if (worstRace.length > 0) {
+    found.push({
+      verdict: 'falls',
+      figure: `${shown(Math.max(...worstRace), 'count')} records not found`,
+      text: 'by handlers that read a streaming replica: the job is quicker than the replication.',
+      part: 'race',
+    })
+  }
+  const aware = race?.rows.filter(({ kind }) => kind === 'ours') ?? []
+  if (aware.length > 0) {
+    const missed = aware.reduce((sum, row) => sum + (numberIn(row, 'missed') ?? 0), 0)
+    found.push({
+      verdict: missed === 0 ? 'holds' : 'missed',
+      figure: `${shown(missed, 'count')} not found`,
+      text: `in ${aware.reduce((sum, row) => sum + (numberIn(row, 'jobs') ?? 0), 0).toLocaleString('en')} jobs with the option replica, on the same replica.`,
+      part: 'race',
     })
   }
   return found

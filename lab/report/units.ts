@@ -25,7 +25,7 @@ export function shown(value: number | string | null | undefined, unit: Unit): st
     case 'share':
       return share(value)
     case 'percentile':
-      return `${digits((1 - 1 / value) * 100)} %`
+      return `${Number(((1 - 1 / value) * 100).toPrecision(4))} %`
     case 'times':
       return `${digits(value)} ×`
   }

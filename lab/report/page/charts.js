@@ -27,7 +27,7 @@
   function short(value, unit) {
     if (value === null || value === undefined) return ''
     const digits = (each) => String(Number(each.toPrecision(3)))
-    if (unit === 'percentile') return `${digits((1 - 1 / value) * 100)} %`
+    if (unit === 'percentile') return `${Number(((1 - 1 / value) * 100).toPrecision(4))} %`
     if (unit === 'share') return `${digits(value * 100)} %`
     if (unit === 'bytes') {
       for (const [size, name] of [
@@ -80,7 +80,7 @@
         width: 1,
         filter: (_, splits) => splits.map((value) => (isNamed(which, value) ? value : null)),
       },
-      ...(which.unit === 'percentile' ? { splits: () => PERCENTILES } : {}),
+      ...(which.unit === 'percentile' ? { splits: () => PERCENTILES, filter: (_, splits) => splits } : {}),
       ticks: { show: false },
       values: (_, splits) => splits.map((value) => (isNamed(which, value) ? short(value, which.unit) : '')),
       ...extra,

@@ -135,7 +135,8 @@ function rowFor(
     if (least !== undefined && connections === JUDGED && Number.isFinite(nothing)) {
       bars.push(atLeast(ofNothing, least, ' × no-op'))
     }
-    if (within !== undefined) bars.push(atMost(Math.max(...runs.map((each) => each.behind)), within, ' ms behind'))
+    if (within !== undefined)
+      bars.push(atMost(Math.max(...runs.map((each) => each.behind)) / 1000, within / 1000, ' s behind'))
   }
   const published = connections === PUBLISHED_CONNECTIONS ? PUBLISHED[name] : undefined
   return { variant: name, title, kind: kindOf(name), figures, bars, ...(published === undefined ? {} : { published }) }
