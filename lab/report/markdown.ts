@@ -62,7 +62,7 @@ function chapterLines(chapter: Chapter): string[] {
 }
 
 function partLines({ title, about, columns, rows, notes }: Part): string[] {
-  const hasBars = rows.some(({ bars }) => bars.some(isWorthAWord))
+  const hasBars = rows.some(({ bars, skipped }) => skipped !== undefined || bars.some(isWorthAWord))
   const head = ['', ...columns.map(({ label }) => label), ...(hasBars ? ['promise'] : [])]
   const cells = rows.map((row) => [
     row.title,

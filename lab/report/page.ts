@@ -12,7 +12,15 @@ import { shown } from './units.ts'
 const here = (file: string) => readFileSync(new URL(`page/${file}`, import.meta.url), 'utf8')
 const uplot = (file: string) => readFileSync(createRequire(import.meta.url).resolve(`uplot/dist/${file}`), 'utf8')
 
-export function pageOf(report: Report): string {
+/** What draws the charts: uPlot's script and style, which go into the page. */
+export interface Library {
+  script: string
+  style: string
+}
+
+export const installed = (): Library => ({ script: uplot('uPlot.iife.min.js'), style: uplot('uPlot.min.css') })
+
+export function pageOf(report: Report, library: Library): string {
   const { chapters } = report
   const charts = chapters.flatMap(({ id, parts }) =>
     parts.flatMap((part) => part.charts.map((chart, at) => [`${id}-${part.id}-${at}`, chart] as const)),
@@ -25,7 +33,7 @@ export function pageOf(report: Report): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Millpond: the lab report</title>
-<style>${raw(uplot('uPlot.min.css'))}${raw(here('page.css'))}</style>
+<style>${raw(library.style)}${raw(here('page.css'))}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
@@ -44,7 +52,7 @@ ${machineOf(report)}
 <a id="record" download="millpond-lab.json" href="#">download the JSON</a>.</footer>
 <script type="application/json" id="report">${raw(inScript(report))}</script>
 <script type="application/json" id="lines">${raw(inScript(lines))}</script>
-<script>${raw(uplot('uPlot.iife.min.js'))}</script>
+<script>${raw(library.script)}</script>
 <script>${raw(here('charts.js'))}</script>
 </body>
 </html>
