@@ -16,6 +16,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   priorities: async () => play(program, (await import('./priorities/experiment.ts')).priorities, args),
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),
+  isolation: async () => play(program, (await import('./isolation/experiment.ts')).isolation, args),
 }
 
 const start = EXPERIMENTS[name]

@@ -7,13 +7,14 @@ import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkFunction, checkOptions, defined, isInteger } from '../values/options.ts'
+import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
+import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { Producer } from './producer.ts'
@@ -33,7 +34,7 @@ import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeJobs, requeueDead } from './steps.ts'
 import { UnsentSettings } from './unsent-settings.ts'
 import { jobUpdate, type UpdateOptions } from './update.ts'
-import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
+import { type BatchWorkOptions, type IsolatedWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return,
@@ -99,28 +100,26 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once.
-   * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
+   * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once. With the URL of a module
+   * and the option `isolate`, its default export is the handler, and runs in processes of its own.
+   * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them, or with `isolate`; `isolate` where no
+   * process can be started), Closed
    */
   work(handler: BatchHandler<Handled>, options: BatchWorkOptions): Worker
   work(handler: Handler<Handled, Result | Outcome>, options?: WorkOptions): Worker
+  work(module: URL, options: IsolatedWorkOptions): Worker
   work(
-    handler: Handler<Handled, Result | Outcome> | BatchHandler<Handled>,
-    options?: WorkOptions | BatchWorkOptions,
+    given: Handler<Handled, Result | Outcome> | BatchHandler<Handled> | URL,
+    options?: WorkOptions | BatchWorkOptions | IsolatedWorkOptions,
   ): Worker {
     this.#pond.assertClaiming()
-    checkFunction(handler, 'work takes a function as handler')
     const { store, events, maxPayload } = this.#pond
-    const settings = {
-      queue: this.name,
-      ...workSettings(this.name, options, milliseconds(this.#options.lease ?? '30s', 'lease'), store, events),
-      maxPayload,
-      schema: this.#options.schema,
-      backoff: this.#backoff,
-    }
+    const { schema, lease = '30s' } = this.#options
+    const { isolate, ...terms } = workSettings(this.name, options, milliseconds(lease, 'lease'), store, events)
+    const { handler, isolated } = handlerOf(this.name, given, isolate, { ...terms, maxPayload }, store)
+    const settings = { queue: this.name, ...terms, isolated, maxPayload, schema, backoff: this.#backoff }
     const ready = () => this.#settings.send()
-    // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
-    const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
+    const worker = new Worker(store, settings, handler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
   }
