@@ -22,6 +22,7 @@ import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from '.
 import {
   checkQueueOptions,
   checkSettingNames,
+  needsSpill,
   type OverrideOptions,
   overriddenIn,
   overrideSettings,
@@ -58,10 +59,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) needsLimits(pond.store, limits, `limits of queue ${this.name}`)
+    needsSpill(pond.store, this.name, this.#options)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#settings = new UnsentSettings(pond.settings, settingsOf(this.name, this.#options))
     this.#settings.send()
-    const preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
+    const spills = this.#options.whenFull === 'spill'
+    const preparer = new Preparer(this.name, pond, schema, limitSettings(limits), spills)
     this.#producer = new Producer(this.name, pond, preparer, this.#settings, this.#options.whenFull)
   }
 
