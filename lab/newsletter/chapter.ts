@@ -4,7 +4,7 @@ import { type Finding, numberIn, type Part, partOf, type Row, rowOf } from '../r
 import { shown } from '../report/units.ts'
 import { limited } from './rate/part.ts'
 import { CLIENT_TIMEOUT, MAIL_TAKES, RATE } from './settings.ts'
-import { drowned, killed, languages, SECONDS } from './surge/parts.ts'
+import { drowned, killed, languages, SECONDS, spilled } from './surge/parts.ts'
 
 export const newsletter: ChapterPlan = {
   id: 'E2',
@@ -40,6 +40,7 @@ export const newsletter: ChapterPlan = {
     const ready = await languages(run)
     yield await drowned(run, ready)
     yield await killed(run, ready)
+    yield await spilled(run, ready)
     yield await limited(run)
   },
   findings,
@@ -60,7 +61,9 @@ function findings(parts: readonly Part[]): Finding[] {
   }
   const dead = partOf(parts, 'killed')
   const lost = (rows: readonly Row[]) => rows.map((row) => numberIn(row, 'lost') ?? 0)
-  const [plain, ours] = (['plain', 'ours'] as const).map((kind) => dead?.rows.filter((row) => row.kind === kind) ?? [])
+  const [plain, ours] = (['plain', 'ours'] as const).map(
+    (kind) => dead?.rows.filter((row) => row.kind === kind && row.variant !== 'spill-kill') ?? [],
+  )
   if (plain !== undefined && plain.length > 0) {
     const most = Math.max(...lost(plain))
     found.push({
@@ -80,9 +83,29 @@ function findings(parts: readonly Part[]): Finding[] {
       part: 'killed',
     })
   }
+  const handed = partOf(parts, 'spilled')?.rows ?? []
+  const array = handed.find(({ kind }) => kind === 'plain')
+  if (array !== undefined) {
+    found.push({
+      verdict: 'falls',
+      figure: `${shown(numberIn(array, 'lost'), 'count')} mails lost`,
+      text: 'at an ordinary SIGTERM, by a bounded queue in memory.',
+      part: 'spilled',
+    })
+  }
+  const spills = handed.filter(({ kind }) => kind === 'ours')
+  if (spills.length > 0) {
+    const sum = lost(spills).reduce((all, each) => all + each, 0)
+    found.push({
+      verdict: sum === 0 ? 'holds' : 'missed',
+      figure: `${shown(sum, 'count')} lost`,
+      text: 'at SIGTERM by Millpond’s queue in memory that spills to SQLite, whatever its size.',
+      part: 'spilled',
+    })
+  }
   const rates = partOf(parts, 'limited')
-  const [array, first] = [rowOf(rates, 'array'), rates?.rows.find(({ kind }) => kind === 'ours')]
-  const refused = numberIn(array, 'refused')
+  const [tries, first] = [rowOf(rates, 'array'), rates?.rows.find(({ kind }) => kind === 'ours')]
+  const refused = numberIn(tries, 'refused')
   if (refused !== undefined && refused > 0) {
     found.push({
       verdict: 'falls',

@@ -12,6 +12,7 @@ const bounds: Bounds = { size: Number(size ?? QUEUE_SIZE), workers: Number(worke
 const SERVICES: Record<string, () => Promise<{ open(folder: string, bounds: Bounds): Service | Promise<Service> }>> = {
   plain: () => import('./services/plain.ts'),
   array: () => import('./services/array.ts'),
+  spill: () => import('./services/spill.ts'),
   millpond: () => import('./services/millpond.ts'),
 }
 

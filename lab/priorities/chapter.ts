@@ -2,6 +2,8 @@
 import type { ChapterPlan } from '../chapter.ts'
 import { type Finding, numberIn, type Part, partOf, type Row, rowOf } from '../report/model.ts'
 import { shown } from '../report/units.ts'
+import { isolation } from './parts/isolation.ts'
+import { moving } from './parts/moving.ts'
 import { replicaRace } from './parts/race.ts'
 import { LONG, waitsOf } from './parts/waits.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
@@ -13,7 +15,7 @@ export const priorities: ChapterPlan = {
   short: 'Priorities',
   question:
     'The same consumers take long parsing jobs and short jobs that a user waits for. How long does an urgent job wait?',
-  takes: { smoke: 60, usual: 110, full: 1100 },
+  takes: { smoke: 60, usual: 140, full: 1100 },
   published: [
     {
       title: 'Published: waits of high-priority messages',
@@ -37,6 +39,8 @@ export const priorities: ChapterPlan = {
   async *measure(run) {
     for (const scenario of Object.keys(SCENARIOS) as ScenarioName[]) yield await waitsOf(run, scenario)
     yield await replicaRace(run)
+    yield await isolation(run)
+    yield await moving(run)
   },
   findings,
 }
@@ -64,6 +68,13 @@ function findings(parts: readonly Part[]): Finding[] {
       part: 'full',
     })
   }
+  found.push(...theRest(parts))
+  return found
+}
+
+/** What the write-up ran into. */
+function theRest(parts: readonly Part[]): Finding[] {
+  const found: Finding[] = []
   const race = partOf(parts, 'race')
   const worstRace = race?.rows.filter(({ kind }) => kind === 'plain').map((row) => numberIn(row, 'missed') ?? 0) ?? []
   if (worstRace.length > 0) {
@@ -82,6 +93,39 @@ function findings(parts: readonly Part[]): Finding[] {
       figure: `${shown(missed, 'count')} not found`,
       text: `in ${aware.reduce((sum, row) => sum + (numberIn(row, 'jobs') ?? 0), 0).toLocaleString('en')} jobs with the option replica, on the same replica.`,
       part: 'race',
+    })
+  }
+  const isolated = partOf(parts, 'isolation')
+  const crashes = numberIn(rowOf(isolated, 'plain'), 'crashes')
+  if (crashes !== undefined && crashes > 0) {
+    found.push({
+      verdict: 'falls',
+      figure: `${shown(crashes, 'count')} consumers died`,
+      text: 'of one report that outgrew its memory, and each took the jobs beside it along.',
+      part: 'isolation',
+    })
+  }
+  const safe = rowOf(isolated, 'isolated')
+  if (safe !== undefined) {
+    const [died, others, done, twice] = ['crashes', 'others', 'done', 'twice'].map(
+      (key) => numberIn(safe, key) ?? Number.NaN,
+    )
+    found.push({
+      verdict: died === 0 && done === others && twice === 0 ? 'holds' : 'missed',
+      figure: `${shown(died, 'count')} died`,
+      text: `with isolate: the report alone failed (${safe.figures.reason}), and ${done?.toLocaleString('en')} others were done, ${shown(twice, 'count')} of them twice.`,
+      part: 'isolation',
+    })
+  }
+  const moved = partOf(parts, 'moving')?.rows ?? []
+  const [first] = moved
+  if (first !== undefined) {
+    const sum = (key: string) => moved.reduce((all, row) => all + (numberIn(row, key) ?? 0), 0)
+    found.push({
+      verdict: sum('lost') === 0 && sum('twice') === 0 ? 'holds' : 'missed',
+      figure: `${shown(sum('lost'), 'count')} lost, ${shown(sum('twice'), 'count')} twice`,
+      text: `when ${sum('moved').toLocaleString('en')} jobs were moved to PostgreSQL while producers and workers went on.`,
+      part: 'moving',
     })
   }
   return found

@@ -56,6 +56,16 @@ const VARIANTS = {
     plain: true,
     transport: async () => (await import('./transports/rabbitmq.ts')).before,
   },
+  'rabbitmq-millpond': {
+    title: 'Millpond on RabbitMQ, priorities',
+    store: 'rabbitmq',
+    transport: async () => (await import('./transports/millpond.ts')).plain,
+  },
+  'rabbitmq-lane': {
+    title: 'Millpond on RabbitMQ, with a lane',
+    store: 'rabbitmq',
+    transport: async () => (await import('./transports/millpond.ts')).lane,
+  },
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS

@@ -8,13 +8,13 @@ import { median, percentiles } from '../../statistics.ts'
 import { CLIENT_TIMEOUT, LEASE, MAIL_TAKES } from '../settings.ts'
 import { buildGo, preparePython } from './languages.ts'
 import { type Outcome, run as runOnce } from './run.ts'
-import { NAMES, type SurgeName, surge } from './variants.ts'
+import { NAMES, type Surge, type SurgeName, surge } from './variants.ts'
 
 /** Of the load, in seconds. The usual run has the published size as well: most of its time is spent waiting. */
 export const SECONDS = { smoke: 3, usual: 30, full: 30 }
 const SIGNAL_AT = 0.6
 const AT_ONCE = { drowned: 10, killed: 4 }
-const SMOKE: readonly SurgeName[] = ['go-plain', 'array', 'sqlite', 'python-store']
+const SMOKE: readonly SurgeName[] = ['go-plain', 'array', 'sqlite', 'python-store', 'spill-0', 'spill-1000']
 const WITHIN = 10
 
 const COLUMNS: Column[] = [
@@ -57,21 +57,19 @@ async function outcomesOf(
   const seconds = run.pick(SECONDS)
   const names = NAMES.filter(
     (name) =>
-      (surge(name).signal !== undefined) === signalled &&
-      ready.has(languageOf(name)) &&
-      (run.size !== 'smoke' || SMOKE.includes(name)),
+      surge(name).signal === signal && ready.has(languageOf(name)) && (run.size !== 'smoke' || SMOKE.includes(name)),
   )
   return attempts(
     run,
     names,
     (name) => surge(name).title,
     (name) => runOnce(surge(name), freshFolder(), { seconds, signalAt: seconds * SIGNAL_AT }),
-    signalled ? AT_ONCE.killed : AT_ONCE.drowned,
+    signal === undefined ? AT_ONCE.drowned : AT_ONCE.killed,
   )
 }
 
 export async function drowned(run: Run, ready: ReadonlySet<string>): Promise<Part> {
-  const outcomes = await outcomesOf(run, ready, false)
+  const outcomes = await outcomesOf(run, ready, undefined)
   return {
     id: 'drowned',
     title: 'The plain programs, without a signal',
@@ -90,20 +88,8 @@ export async function drowned(run: Run, ready: ReadonlySet<string>): Promise<Par
 }
 
 export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part> {
-  const outcomes = await outcomesOf(run, ready, true)
-  const at = Math.round(run.pick(SECONDS) * SIGNAL_AT * 10) / 10
-  const backlog: LineChart = {
-    kind: 'lines',
-    title: 'Accepted mails that are not out',
-    summary:
-      'By seconds since the first request. A line that does not come back to zero shows mails that nobody will send.',
-    x: { label: 'seconds since the first request', unit: 's' },
-    y: { label: 'mails', unit: 'count' },
-    series: [...outcomes].flatMap(([name, [first]]) =>
-      first === undefined ? [] : [{ title: surge(name).title, kind: surge(name).kind, points: first.backlog }],
-    ),
-    marks: [{ x: at, label: 'kill -9 of server and worker' }],
-  }
+  const outcomes = await outcomesOf(run, ready, 'SIGKILL')
+  const at = signalAt(run)
   const latency: LineChart = {
     kind: 'lines',
     title: 'Latency by percentile',
@@ -122,12 +108,43 @@ export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part
     about: `The same surge on queues with 1,000 workers. After ${at} s the server and the worker get a SIGKILL and are started again. Requests that came meanwhile failed, so nobody is misled; a mail is lost when its reader was told yes.`,
     columns: COLUMNS,
     rows: rowsOf(outcomes),
-    charts: [backlog, latency],
+    charts: [backlogOf(outcomes, at, 'kill -9 of server and worker'), latency],
     notes: [
       `Up to ${AT_ONCE.killed} variants run at the same time, each with its own server and load generator.`,
       `The lease is ${LEASE / 1000} s here, 30 s unless set: so long the mails of a killed worker wait before another one takes them.`,
       'Twice: mails that the killed worker had sent without having said so. At least once is the promise.',
       'Every address, and every job of Millpond, is on the disk before the answer.',
+    ],
+  }
+}
+
+const signalAt = (run: Run): number => Math.round(run.pick(SECONDS) * SIGNAL_AT * 10) / 10
+
+const backlogOf = (outcomes: ReadonlyMap<SurgeName, readonly Outcome[]>, at: number, mark: string): LineChart => ({
+  kind: 'lines',
+  title: 'Accepted mails that are not out',
+  summary:
+    'By seconds since the first request. A line that does not come back to zero shows mails that nobody will send.',
+  x: { label: 'seconds since the first request', unit: 's' },
+  y: { label: 'mails', unit: 'count' },
+  series: [...outcomes].flatMap(([name, [first]]) =>
+    first === undefined ? [] : [{ title: surge(name).title, kind: surge(name).kind, points: first.backlog }],
+  ),
+  marks: [{ x: at, label: mark }],
+})
+
+export async function spilled(run: Run, ready: ReadonlySet<string>): Promise<Part> {
+  const outcomes = await outcomesOf(run, ready, 'SIGTERM')
+  return {
+    id: 'spilled',
+    title: 'A bounded memory queue, and SIGTERM in the middle',
+    about: `The same surge on queues in the memory of the server, with one worker, so that they fill. After ${signalAt(run)} s the server gets a SIGTERM, as at every deployment, and the next process starts with 1,000 workers. With spill, what is over the queue’s size goes to SQLite, and SIGTERM hands over the rest.`,
+    columns: COLUMNS,
+    rows: rowsOf(outcomes),
+    charts: [backlogOf(outcomes, signalAt(run), 'SIGTERM')],
+    notes: [
+      'A queue of 0 has a size of 1, the least that there is: everything else is spilled.',
+      'A crash, unlike SIGTERM, loses what was in memory alone: the row “with spill” of the part before shows how much.',
     ],
   }
 }

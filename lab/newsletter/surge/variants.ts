@@ -67,6 +67,14 @@ const pythonPlain =
   ({ folder, port }) =>
     python('plain', folder, port, threads)
 
+/** A single worker, so that the queue fills; after the signal there are enough to send what waits. */
+const workersOf = (which: 'first' | 'second'): number => (which === 'first' ? 1 : WORKERS)
+const spilling = (size: number): Surge => ({
+  title: `Millpond in memory, ${size.toLocaleString('en')} of them, with spill`,
+  ...{ kind: 'ours', awaited: true, signal: 'SIGTERM', leases: true, promises: true },
+  server: ({ folder, port }, which) => node('../server.ts', 'spill', folder, port, size, workersOf(which)),
+})
+
 const VARIANTS = {
   'node-plain': {
     title: 'Node, send before answering',
@@ -131,6 +139,19 @@ const VARIANTS = {
     ...{ kind: 'plain', awaited: true, signal: 'SIGKILL' },
     server: ({ folder, port }) => node('../server.ts', 'array', folder, port, 3000, WORKERS),
   },
+  'spill-kill': {
+    title: 'Millpond in memory with spill, which promises nothing after a kill',
+    ...{ kind: 'ours', awaited: true, signal: 'SIGKILL', leases: true },
+    server: ({ folder, port }) => node('../server.ts', 'spill', folder, port, 1000, WORKERS),
+  },
+  'array-term': {
+    title: 'Node, queue of 3,000',
+    ...{ kind: 'plain', awaited: true, signal: 'SIGTERM' },
+    server: ({ folder, port }, which) => node('../server.ts', 'array', folder, port, 3000, workersOf(which)),
+  },
+  'spill-0': spilling(0),
+  'spill-1000': spilling(1000),
+  'spill-3000': spilling(3000),
   sqlite: {
     title: 'Millpond on SQLite, Node',
     ...{ kind: 'ours', awaited: true, signal: 'SIGKILL', leases: true, promises: true },

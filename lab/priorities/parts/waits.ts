@@ -3,7 +3,7 @@ import { atMost } from '../../bars.ts'
 import { attempts, type Run } from '../../chapter.ts'
 import type { Part, Row } from '../../report/model.ts'
 import { curveOf, mean, percentiles, quantile } from '../../statistics.ts'
-import { hasRabbitmq } from '../rabbitmq.ts'
+import { hasMillpondOnRabbitmq, hasRabbitmq } from '../rabbitmq.ts'
 import { type Outcome, run as runOnce } from '../run.ts'
 import { SCENARIOS, type ScenarioName } from '../scenarios.ts'
 import { DELAYED } from '../settings.ts'
@@ -12,13 +12,14 @@ import { NAMES, PLACES, type VariantName, variant } from '../variants.ts'
 /** What a long job takes, in seconds. */
 export const LONG = { smoke: 1, usual: 3, full: 20 }
 
-/** In waves: of each store one variant, so that none shares its server with another. */
+/** In waves, of each store one variant: consumers mostly wait. On RabbitMQ there is one by hand, and one of Millpond. */
 function waves(): VariantName[][] {
   const left = new Map<string, VariantName[]>()
   for (const name of NAMES) {
-    const { store } = variant(name)
-    if (store === 'rabbitmq' && !hasRabbitmq) continue
-    left.set(store, [...(left.get(store) ?? []), name])
+    const { store, plain = false } = variant(name)
+    if (store === 'rabbitmq' && !(hasRabbitmq && (plain || hasMillpondOnRabbitmq))) continue
+    const place = `${store}, ${plain}`
+    left.set(place, [...(left.get(place) ?? []), name])
   }
   const queues = [...left.values()]
   const longest = Math.max(...queues.map(({ length }) => length))
