@@ -52,7 +52,7 @@ const languageOf = (name: SurgeName): string => /^(go|python)/.exec(name)?.[0] ?
 async function outcomesOf(
   run: Run,
   ready: ReadonlySet<string>,
-  signalled: boolean,
+  signal: Surge['signal'],
 ): Promise<Map<SurgeName, Outcome[]>> {
   const seconds = run.pick(SECONDS)
   const names = NAMES.filter(

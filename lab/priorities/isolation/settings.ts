@@ -8,5 +8,5 @@ export const MEMORY = 192
 /** Short, so that the jobs of a consumer that died come back while we watch. */
 export const SETTINGS = {
   lease: '2s',
-  retry: { attempts: 3, backoff: { base: '100ms', max: '100ms' } },
+  retry: { attempts: 3, backoff: { type: 'fixed', base: '100ms' } },
 } as const satisfies QueueOptions
