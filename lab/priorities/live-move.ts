@@ -5,9 +5,9 @@ import { move } from '../../src/move/index.ts'
 
 const QUEUE = 'reports'
 const CHUNK = 500
-/** Of each worker: 20 slots of 5 ms. */
+/** Of each worker: 20 slots of 20 ms, so that the backlog outlasts the move. */
 const SLOTS = 20
-const TAKES = 5
+const TAKES = 20
 /** New jobs each tick, in ms. */
 const TICK = 20
 const POLL = 50
@@ -72,9 +72,9 @@ export async function run(from: string, to: string, backlog: number, rate: numbe
       queues: [QUEUE],
       follow: true,
       signal: stop.signal,
-      onProgress({ moved }) {
-        if (moved > seen) over = elapsed()
-        seen = moved
+      onProgress({ done: carried }) {
+        if (carried > seen) over = elapsed()
+        seen = carried
       },
     })
     await sleep(BEFORE)
