@@ -14,6 +14,7 @@ const CHAPTERS: Record<string, () => Promise<ChapterPlan>> = {
   E3: async () => (await import('./cache/chapter.ts')).cache,
   E4: async () => (await import('./coalesce/chapter.ts')).coalesce,
   E5: async () => (await import('./priorities/chapter.ts')).priorities,
+  rivals: async () => (await import('./bench/chapter.ts')).rivals,
 }
 /** Packages that take part in the experiments. */
 const PACKAGES = ['hono', '@hono/node-server', 'express', 'fastify', 'ioredis', 'pg', 'msgpackr', 'amqplib', 'uplot']
@@ -22,7 +23,7 @@ const RUNS: Record<SizeName, number> = { smoke: 1, usual: 1, full: 3 }
 const USAGE = `npm run lab -- [options]
   --full             at the published sizes, three runs of each variant: about an hour and a half
   --smoke            tiny, to see that it works; its figures mean nothing
-  --only LIST        some of ${Object.keys(CHAPTERS).join(', ')}
+  --only LIST        some of ${Object.keys(CHAPTERS).join(', ')}; rivals, five minutes more, only where it is named
   --variants REGEXP  only variants whose names match
   --runs N           runs of each variant; medians count (1; with --full 3)
   --out DIR          where the report goes: index.html, report.md, report.json (lab/results)
@@ -155,7 +156,7 @@ function optionsFrom(args: string[]) {
       process.exit(0)
     }
     const all = Object.keys(CHAPTERS)
-    const ids = values.only?.split(',') ?? all
+    const ids = values.only?.split(',') ?? all.filter((id) => id.startsWith('E'))
     const strange = ids.filter((id) => !all.includes(id))
     if (strange.length > 0) throw new Error(`--only takes some of ${all.join(', ')}; got ${strange.join(', ')}`)
     const chosen: SizeName = values.full ? 'full' : values.smoke ? 'smoke' : 'usual'
