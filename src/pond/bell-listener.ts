@@ -17,7 +17,7 @@ export class BellListener {
     this.#unlisten ??= this.#store.listen(this.#rung)
   }
 
-  /** One part less needs them. */
+  /** A part that has called `need` needs them no more. */
   release(): void {
     this.#needs--
     if (this.#needs <= 0) this.close()

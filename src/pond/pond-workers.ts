@@ -1,4 +1,4 @@
-/** The workers of a pond: what bells and pushes tell them, and what people see of them. While there are any, the pond sweeps. */
+/** The workers of a pond: passes bells and pushes on to them, and registers them for `pond.workers`. With any, it sweeps. */
 
 import type { Bell, NewJob, Store } from '../store.ts'
 import type { CloseReport } from '../values/close-options.ts'
@@ -56,7 +56,7 @@ export class PondWorkers {
     }
   }
 
-  /** Of all of them together. */
+  /** Closes all at once. @returns the sums */
   async close(timeout: number): Promise<CloseReport> {
     const reports = await Promise.all([...this.#workers.keys()].map((worker) => worker.close({ timeout })))
     return {

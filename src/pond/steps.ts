@@ -1,4 +1,4 @@
-/** What concerns any number of jobs goes to the store in steps, since a call is bounded. */
+/** Calls about any number of jobs are made in steps, since one call of the store is bounded. */
 
 import type { Store } from '../store.ts'
 import { defined } from '../values/options.ts'

@@ -1,4 +1,4 @@
-/** The settings of a queue object, until the store knows them. */
+/** The settings that a queue object was opened with, until the store has them. */
 
 import { type QueueSettings, setsNothing } from '../store.ts'
 import type { KnownSettings } from './known-settings.ts'
