@@ -63,6 +63,9 @@ for (const plan of played) {
   live.begin(plan.id, plan.title, plan.takes[size])
   report.chapters.push(await play(plan))
   live.end()
+  // What was measured stays, whatever ends the run.
+  report.seconds = (performance.now() - began) / 1000
+  save(report)
 }
 live.close()
 await servers.stop()
@@ -121,9 +124,13 @@ async function play(plan: ChapterPlan): Promise<Chapter> {
   return chapter
 }
 
-function show(made: Report): void {
+function save(made: Report): void {
   mkdirSync(out, { recursive: true })
   write(made, out)
+}
+
+function show(made: Report): void {
+  save(made)
   console.log(
     `\n${made.chapters.flatMap(({ id, findings }) => findings.map((each) => `${id}  ${lineOf(each)}`)).join('\n')}`,
   )
