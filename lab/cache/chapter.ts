@@ -153,7 +153,9 @@ function tableOf(count: number, outcomes: Outcomes): Part {
       const middle = (figure: Figure) => median(runs.map((each) => each[figure]))
       const kind = kindOf(name)
       const figures: Row['figures'] = {}
-      for (const figure of ['rate', 'p50', 'p95', 'p99', 'memory'] as const) figures[figure] = middle(figure)
+      for (const figure of ['rate', 'memory'] as const) figures[figure] = middle(figure)
+      // Without a single answer there is no latency.
+      if (middle('rate') > 0) for (const figure of ['p50', 'p95', 'p99'] as const) figures[figure] = middle(figure)
       if (kind !== 'ceiling') figures.redis = middle('redis')
       figures.failed = Math.max(...runs.map(({ failed }) => failed))
       const known = PUBLISHED[count]?.[name]

@@ -7,10 +7,12 @@ const MARKS: Record<Finding['verdict'], string> = { falls: '✗ falls over', hol
 
 export function markdownOf(report: Report): string {
   const { machine, chapters } = report
+  const busy = busyWords(report)
   const lines = [
     '# The lab: what falls over, what holds',
     '',
     `${report.at.slice(0, 16).replace('T', ' ')} UTC, \`${report.command}\`, ${Math.round(report.seconds)} s. ${sizeWords(report)}`,
+    ...(busy === undefined ? [] : ['', busy]),
     '',
     ...chapters.flatMap(({ id, findings }) => findings.map((each) => findingLine(id, each))),
     ...chapters.flatMap(chapterLines),
@@ -27,10 +29,16 @@ export function markdownOf(report: Report): string {
   return `${lines.join('\n')}\n`
 }
 
+/** Undefined where the machine had nothing else to do. */
+export function busyWords({ machine: { load, cores } }: Pick<Report, 'machine'>): string | undefined {
+  if (load < cores / 2) return undefined
+  return `The machine was busy with other work when the run began: a load of ${load.toFixed(1)} on ${cores} cores. Latencies and rates suffer from it, and promises may be missed for it.`
+}
+
 export function sizeWords({ size }: Pick<Report, 'size'>): string {
   if (size === 'full') return 'At the published sizes.'
   if (size === 'smoke') return 'A smoke run: it shows that the lab works, and no figure of it means anything.'
-  return 'Shorter than the published runs; `--full` takes their sizes.'
+  return 'Shorter than the published runs; npm run lab -- --full takes their sizes.'
 }
 
 const findingLine = (id: string, { verdict, figure, text }: Finding): string =>

@@ -5,7 +5,7 @@ import { isWorthAWord } from '../bars.ts'
 import { barChart } from './bar-chart.ts'
 import { type Html, html, join, raw } from './html.ts'
 import { lineChart } from './line-chart.ts'
-import { sizeWords } from './markdown.ts'
+import { busyWords, sizeWords } from './markdown.ts'
 import type { Chapter, Column, Finding, Part, Published, Report, Row } from './model.ts'
 import { shown } from './units.ts'
 
@@ -65,6 +65,7 @@ const inScript = (value: unknown): string => JSON.stringify(value).replaceAll('<
 
 function header(report: Report): Html {
   const { at, machine, command, seconds } = report
+  const busy = busyWords(report)
   const minutes = seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} minutes`
   return html`<header>
 <p class="brand">Millpond <span>lab report</span></p>
@@ -73,6 +74,7 @@ function header(report: Report): Html {
 ${sizeWords(report)}</p>
 <p class="meta"><time datetime="${at}">${at.slice(0, 10)}, ${at.slice(11, 16)} UTC</time> · ${minutes} ·
 ${machine.cores} cores of ${machine.cpu} · <code>${command}</code></p>
+${busy === undefined ? '' : html`<p class="busy">${busy}</p>`}
 </header>`
 }
 

@@ -71,6 +71,12 @@ test('a report without any outcome is a page, too', () => {
   assert.match(pageOf(empty, LIBRARY), /Not measured/)
 })
 
+test('a busy machine is told of, an idle one is not', () => {
+  assert.ok(!markup.includes('busy with other work'))
+  const busy: Report = { ...RECORD, machine: { ...RECORD.machine, load: 7.5 } }
+  for (const text of [pageOf(busy, LIBRARY), markdownOf(busy)]) assert.match(text, /a load of 7\.5 on 2 cores/)
+})
+
 test('Markdown has the same figures', () => {
   const text = markdownOf(RECORD)
   assert.match(text, /\| Millpond on SQLite +\| +5,680 \|/)

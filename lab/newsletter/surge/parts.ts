@@ -143,6 +143,7 @@ export async function spilled(run: Run, ready: ReadonlySet<string>): Promise<Par
     rows: rowsOf(outcomes),
     charts: [backlogOf(outcomes, signalAt(run), 'SIGTERM')],
     notes: [
+      'Until the old process has sent the mail that is under way, at most 5 s, nobody listens on the port, and requests fail. Two processes behind nginx would take turns.',
       'A queue of 0 has a size of 1, the least that there is: everything else is spilled.',
       'A crash, unlike SIGTERM, loses what was in memory alone: the row “with spill” of the part before shows how much.',
     ],

@@ -28,7 +28,7 @@ export async function kills(run: Run, places: () => Promise<Places>): Promise<Pa
       { key: 'accepted', label: 'accepted', unit: 'count' },
       { key: 'lost', label: 'lost', unit: 'count', better: 'less' },
       { key: 'twice', label: 'written twice', unit: 'count', better: 'less' },
-      { key: 'failed', label: 'requests that failed meanwhile', unit: 'count' },
+      { key: 'failed', label: 'failed meanwhile', unit: 'count' },
     ],
     rows,
     charts: [],

@@ -26,7 +26,6 @@ const PUBLISHED: Partial<Record<VariantName, { rate: number; p95: number }>> = {
 
 const COLUMNS: Column[] = [
   { key: 'rate', label: 'requests/s', unit: 'count', better: 'more' },
-  { key: 'ofNothing', label: 'of no-op', unit: 'share' },
   { key: 'p50', label: 'p50', unit: 'ms', better: 'less' },
   { key: 'p95', label: 'p95', unit: 'ms', better: 'less' },
   { key: 'p99', label: 'p99', unit: 'ms', better: 'less' },
@@ -127,7 +126,6 @@ function rowFor(
   if (Number.isFinite(memory)) figures.memory = memory
   const bars: Bar[] = [atMost(Number(figures.failed), 0, ' failed')]
   if (!keepsNothing) {
-    if (Number.isFinite(nothing)) figures.ofNothing = ofNothing
     figures.left = middle((each) => each.accepted - each.rowsAtEnd)
     const behind = middle((each) => each.behind)
     figures.behind = Number.isFinite(behind) ? behind : `> ${run.pick(PATIENCE)} s`
