@@ -13,7 +13,12 @@ import { NAMES, type Surge, type SurgeName, surge } from './variants.ts'
 /** Of the load, in seconds. The usual run has the published size as well: most of its time is spent waiting. */
 export const SECONDS = { smoke: 3, usual: 30, full: 30 }
 const SIGNAL_AT = 0.6
-const AT_ONCE = { drowned: 10, killed: 4 }
+/** With a kill in the middle. Only the published success rates need the published size. */
+export const KILLED_SECONDS = { smoke: 3, usual: 15, full: 30 }
+/** Variants that run at the same time. Those that wait for mails leave the machine idle; durable ones share its disk. */
+const DROWNED_AT_ONCE = 10
+const SPILLED_AT_ONCE = 4
+const KILLED_AT_ONCE = { smoke: 2, usual: 2, full: 1 }
 const SMOKE: readonly SurgeName[] = ['go-plain', 'array', 'sqlite', 'python-store', 'spill-0', 'spill-1000']
 const WITHIN = 10
 
@@ -53,23 +58,31 @@ async function outcomesOf(
   run: Run,
   ready: ReadonlySet<string>,
   signal: Surge['signal'],
+  seconds: number,
+  atOnce: number,
 ): Promise<Map<SurgeName, Outcome[]>> {
-  const seconds = run.pick(SECONDS)
   const names = NAMES.filter(
     (name) =>
       surge(name).signal === signal && ready.has(languageOf(name)) && (run.size !== 'smoke' || SMOKE.includes(name)),
   )
-  return attempts(
+  const outcomes = await attempts(
     run,
-    names,
+    spread(names, atOnce),
     (name) => surge(name).title,
     (name) => runOnce(surge(name), freshFolder(), { seconds, signalAt: seconds * SIGNAL_AT }),
-    signal === undefined ? AT_ONCE.drowned : AT_ONCE.killed,
+    atOnce,
   )
+  return new Map(names.flatMap((name) => (outcomes.has(name) ? [[name, outcomes.get(name) ?? []]] : [])))
+}
+
+/** Neighbours are alike, and so the plain ones do not run beside each other, nor the durable ones. */
+function spread<Name>(names: readonly Name[], atOnce: number): Name[] {
+  const waves = Math.ceil(names.length / atOnce)
+  return Array.from({ length: waves }, (_, wave) => names.filter((_, at) => at % waves === wave)).flat()
 }
 
 export async function drowned(run: Run, ready: ReadonlySet<string>): Promise<Part> {
-  const outcomes = await outcomesOf(run, ready, undefined)
+  const outcomes = await outcomesOf(run, ready, undefined, run.pick(SECONDS), DROWNED_AT_ONCE)
   return {
     id: 'drowned',
     title: 'The plain programs, without a signal',
@@ -88,8 +101,9 @@ export async function drowned(run: Run, ready: ReadonlySet<string>): Promise<Par
 }
 
 export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part> {
-  const outcomes = await outcomesOf(run, ready, 'SIGKILL')
-  const at = signalAt(run)
+  const atOnce = run.pick(KILLED_AT_ONCE)
+  const outcomes = await outcomesOf(run, ready, 'SIGKILL', run.pick(KILLED_SECONDS), atOnce)
+  const at = signalAt(run.pick(KILLED_SECONDS))
   const latency: LineChart = {
     kind: 'lines',
     title: 'Latency by percentile',
@@ -105,12 +119,14 @@ export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part
   return {
     id: 'killed',
     title: 'kill -9 of server and worker in the middle',
-    about: `The same surge on queues with 1,000 workers. After ${at} s the server and the worker get a SIGKILL and are started again. Requests that came meanwhile failed, so nobody is misled; a mail is lost when its reader was told yes.`,
+    about: `The same surge for ${run.pick(KILLED_SECONDS)} s on queues with 1,000 workers. After ${at} s the server and the worker get a SIGKILL and are started again. Requests that came meanwhile failed, so nobody is misled; a mail is lost when its reader was told yes.`,
     columns: COLUMNS,
     rows: rowsOf(outcomes),
     charts: [backlogOf(outcomes, at, 'kill -9 of server and worker'), latency],
     notes: [
-      `Up to ${AT_ONCE.killed} variants run at the same time, each with its own server and load generator.`,
+      atOnce === 1
+        ? 'One variant after the other.'
+        : `${atOnce} variants run at the same time, each with its own server and load generator, on the same disk.`,
       `The lease is ${LEASE / 1000} s here, 30 s unless set: so long the mails of a killed worker wait before another one takes them.`,
       'Twice: mails that the killed worker had sent without having said so. At least once is the promise.',
       'Every address, and every job of Millpond, is on the disk before the answer.',
@@ -118,7 +134,7 @@ export async function killed(run: Run, ready: ReadonlySet<string>): Promise<Part
   }
 }
 
-const signalAt = (run: Run): number => Math.round(run.pick(SECONDS) * SIGNAL_AT * 10) / 10
+const signalAt = (seconds: number): number => Math.round(seconds * SIGNAL_AT * 10) / 10
 
 const backlogOf = (outcomes: ReadonlyMap<SurgeName, readonly Outcome[]>, at: number, mark: string): LineChart => ({
   kind: 'lines',
@@ -134,14 +150,14 @@ const backlogOf = (outcomes: ReadonlyMap<SurgeName, readonly Outcome[]>, at: num
 })
 
 export async function spilled(run: Run, ready: ReadonlySet<string>): Promise<Part> {
-  const outcomes = await outcomesOf(run, ready, 'SIGTERM')
+  const outcomes = await outcomesOf(run, ready, 'SIGTERM', run.pick(SECONDS), SPILLED_AT_ONCE)
   return {
     id: 'spilled',
     title: 'A bounded memory queue, and SIGTERM in the middle',
-    about: `The same surge on queues in the memory of the server, with one worker, so that they fill. After ${signalAt(run)} s the server gets a SIGTERM, as at every deployment, and the next process starts with 1,000 workers. With spill, what is over the queue’s size goes to SQLite, and SIGTERM hands over the rest.`,
+    about: `The same surge on queues in the memory of the server, with one worker, so that they fill. After ${signalAt(run.pick(SECONDS))} s the server gets a SIGTERM, as at every deployment, and the next process starts with 1,000 workers. With spill, what is over the queue’s size goes to SQLite, and SIGTERM hands over the rest.`,
     columns: COLUMNS,
     rows: rowsOf(outcomes),
-    charts: [backlogOf(outcomes, signalAt(run), 'SIGTERM')],
+    charts: [backlogOf(outcomes, signalAt(run.pick(SECONDS)), 'SIGTERM')],
     notes: [
       'Until the old process has sent the mail that is under way, at most 5 s, nobody listens on the port, and requests fail. Two processes behind nginx would take turns.',
       'A queue of 0 has a size of 1, the least that there is: everything else is spilled.',

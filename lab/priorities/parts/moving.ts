@@ -42,7 +42,10 @@ export async function moving(run: Run): Promise<Part> {
     ],
     rows,
     charts,
-    notes: ['The longest pause is the longest time in which no job was done on either store.'],
+    notes: [
+      'Producer, workers and move share one process here, and so the rate is not the most that a move can do.',
+      'The longest pause is the longest time in which no job was done on either store.',
+    ],
   }
 }
 
