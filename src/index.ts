@@ -24,6 +24,16 @@ export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export type { JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
+export {
+  type Measured,
+  type Plan,
+  type PlanFormula,
+  type PlanOptions,
+  type PlanTargets,
+  plan,
+  type QueuePlan,
+  type QueuePlanOptions,
+} from './pond/plan.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'

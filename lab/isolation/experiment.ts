@@ -1,21 +1,26 @@
 /**
- * What contains a handler that does harm: a thread with resource limits, a process that its parent watches through /proc, or a process
- * with a watchdog thread. Each trial is a host of its own, as some harm ends the host. Linux only.
+ * What contains a handler that does harm: a thread with resource limits, a process that its parent watches through /proc, or `isolate`,
+ * a process with a watchdog thread. Each trial is a host of its own, as some harm ends the host. Then what `isolate` costs. Linux only.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { holds } from '../child.ts'
 import type { Experiment, Row } from '../experiment.ts'
 import { tell } from '../progress.ts'
 import { CONTAINERS } from './containers.ts'
+import { cost } from './cost.ts'
 import { HARMS, type Harm } from './harm.ts'
 import type { Told } from './host.ts'
 import { CPU, MEMORY } from './limits.ts'
+import { children, cpuTime, memory } from './processes.ts'
 
 const MIB = 1024 ** 2
+/** Milliseconds of CPU time after which a loop has begun. */
+const BEGUN = CPU * 0.8
+/** Milliseconds after which what is left of a killed host counts as an orphan. */
+const ORPHANED = 100
 const isTold = holds<Told>('how', 'ms', 'stall')
 
 export const isolation: Experiment<Record<never, never>> = {
@@ -31,8 +36,14 @@ export const isolation: Experiment<Record<never, never>> = {
       }
       const orphan = await orphaned(container)
       rows.push({ cells: ['host killed, loop goes on', '', orphan, '', '', ''], bars: [], figures: { orphan } })
-      yield { title: container, head: ['harm', 'host', 'ended by', 'ms', 'MiB at most', 'host stood still, ms'], rows }
+      yield {
+        title: container,
+        text: ['host', 'ended by'],
+        head: ['harm', 'host', 'ended by', 'ms', 'MiB at most', 'host stood still, ms'],
+        rows,
+      }
     }
+    yield await cost()
   },
 }
 
@@ -45,7 +56,7 @@ async function trial(container: string, harm: Harm): Promise<Row> {
   const process = host(container, harm)
   let peak = 0
   const watching = setInterval(() => {
-    for (const pid of family(process.pid ?? 0)) peak = Math.max(peak, highWater(pid))
+    for (const pid of family(process.pid ?? 0)) peak = Math.max(peak, memory(pid, 'VmHWM'))
   }, 2)
   const ended = once(process, 'exit').then(([code, signal]) => `ended: ${signal ?? `exit code ${code}`}`)
   const told: unknown = await Promise.race([once(process, 'message').then(([message]) => message), ended])
@@ -63,34 +74,21 @@ async function trial(container: string, harm: Harm): Promise<Row> {
 /** Kills a host while its harm loops. @returns what became of the loop a little later than its limit */
 async function orphaned(container: string): Promise<string> {
   const process = host(container, 'endless loop')
-  await sleep(CPU / 2)
-  const children = family(process.pid ?? 0).filter((pid) => pid !== process.pid)
+  const beside = await looping(process.pid ?? 0)
   process.kill('SIGKILL')
-  await sleep(CPU * 2)
-  const left = children.filter((pid) => highWater(pid) > 0)
+  await sleep(ORPHANED)
+  const left = beside.filter((pid) => memory(pid, 'VmHWM') > 0)
   for (const pid of left) globalThis.process.kill(pid, 'SIGKILL')
   return left.length > 0 ? 'nobody: it went on' : 'over'
 }
 
-/** The process and its children. */
-function family(pid: number): number[] {
-  try {
-    const tasks = readdirSync(`/proc/${pid}/task`)
-    const children = tasks.flatMap((task) =>
-      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' '),
-    )
-    return [pid, ...children.filter((child) => child !== '').map(Number)]
-  } catch {
-    return []
+/** Waits until the loop of a host has begun. @returns the processes beside the host, none if it loops itself */
+async function looping(host: number): Promise<number[]> {
+  for (;;) {
+    await sleep(10)
+    const pids = family(host)
+    if (pids.some((pid) => cpuTime(pid) > BEGUN)) return pids.filter((pid) => pid !== host)
   }
 }
 
-/** Bytes that a process has had in memory at most; 0 if it has ended. */
-function highWater(pid: number): number {
-  try {
-    const [, kib = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return Number(kib) * 1024
-  } catch {
-    return 0
-  }
-}
+const family = (pid: number): number[] => [pid, ...children(pid)]

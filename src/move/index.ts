@@ -36,7 +36,7 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   const stop = checked.signal ?? new AbortController().signal
   const opened: { close(): Promise<void> }[] = []
   try {
-    const { from, store } = await openedSource(source, opened, onTrouble, stop)
+    const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
     if (checked.dryRun === true) return await dryRun(from, checked.queues)
     const to = await openedStore(target, opened)
     if (store !== undefined && (await isSameStore(store, to))) {
@@ -62,6 +62,7 @@ async function openedSource(
   opened: { close(): Promise<void> }[],
   onTrouble: (error: MillpondError) => void,
   stop: AbortSignal,
+  headers: boolean,
 ): Promise<{ from: Source; store?: Store }> {
   const rival = isStore(end) ? undefined : await openRival(String(end), onTrouble, stop)
   if (rival !== undefined) {
@@ -70,7 +71,7 @@ async function openedSource(
   }
   const store = retrying(await openedStore(end, opened), onTrouble, stop)
   const { lists, update, remove } = store.capabilities
-  return { from: lists && update && remove ? new StoreSource(store) : new ClaimSource(store), store }
+  return { from: lists && update && remove ? new StoreSource(store) : new ClaimSource(store, headers), store }
 }
 
 async function openedStore(end: MoveEnd, opened: { close(): Promise<void> }[]): Promise<Store> {

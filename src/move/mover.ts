@@ -1,5 +1,5 @@
 /**
- * One run of a move. It goes over the queues of the source again and again:
+ * One run of a move. First it takes up what an earlier run has left. Then it goes over the queues of the source again and again:
  *
  *   pass over a queue ──► nothing was left to take ──► older jobs still run at the source: waits, and goes over it again
  *                                                  └─► none does: ends, unless it follows
@@ -14,7 +14,7 @@ import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
 import { Pace } from './pace.ts'
 import { retried } from './retry.ts'
 import type { Batch, Counts, QueueCounts, Source } from './source.ts'
-import type { Fate, Target } from './target.ts'
+import type { Fate, LeftReason, Target } from './target.ts'
 
 /** In ms: between two looks at a source that has nothing to take. */
 const IDLE = 250
@@ -47,12 +47,13 @@ export class Mover {
   }
 
   async run(): Promise<MoveReport> {
+    for (const entry of await this.#look()) await this.#carry(entry, this.#source.leftovers(entry.queue))
     for (;;) {
       let older = false
       const movedBefore = this.#moved
       for (const entry of await this.#look()) {
         if (this.#stop.aborted) break
-        if (await this.#pass(entry)) older = true
+        if (await this.#carry(entry, this.#source.pass(entry.queue))) older = true
         else older = (await this.#source.runsOlder(entry.queue, this.#startedAt)) || older
       }
       if (this.#stop.aborted) return this.#report(true)
@@ -78,10 +79,10 @@ export class Mover {
   }
 
   /** @returns whether it has moved jobs that were pushed before the start */
-  async #pass(entry: MovedQueue): Promise<boolean> {
-    const batches = this.#source.pass(entry.queue)[Symbol.asyncIterator]()
-    const take = () => quietly(batches.next())
-    const left: MovedQueue['left'] = {}
+  async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
+    const iterator = batches[Symbol.asyncIterator]()
+    const take = () => quietly(iterator.next())
+    const left = new Map<string, LeftReason>()
     let older = false
     let removing: Promise<void> = Promise.resolve()
     let ahead: Promise<IteratorResult<Batch>> | undefined = take()
@@ -104,7 +105,7 @@ export class Mover {
       if (taken !== undefined && !taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
       throw error
     }
-    entry.left = left
+    entry.left = countsOf(left)
     return older
   }
 
@@ -123,16 +124,21 @@ export class Mover {
   }
 
   /** @returns whether there may be more of what the source had at the start */
-  #count(entry: MovedQueue, records: readonly JobRecord[], fates: readonly Fate[], left: MovedQueue['left']): boolean {
+  #count(
+    entry: MovedQueue,
+    records: readonly JobRecord[],
+    fates: readonly Fate[],
+    left: Map<string, LeftReason>,
+  ): boolean {
     let older = false
-    records.forEach(({ state, pushedAt }, index) => {
+    records.forEach(({ id, state, pushedAt }, index) => {
       const fate = fates[index]
       if (fate === undefined) return
       if (fate === 'moved') {
         this.#moved++
         entry.moved[state]++
       } else if (fate === 'repeated') entry.repeated++
-      else left[fate] = (left[fate] ?? 0) + 1
+      else left.set(id, fate)
       if (fate === 'full' || (isThere(fate) && pushedAt < this.#startedAt)) older = true
     })
     return older
@@ -171,16 +177,25 @@ export class Mover {
 
 const isThere = (fate: Fate | undefined): boolean => fate === 'moved' || fate === 'repeated'
 
+/** By reason. A pass may come to a job twice. */
+function countsOf(left: ReadonlyMap<string, LeftReason>): MovedQueue['left'] {
+  const counts: MovedQueue['left'] = {}
+  for (const reason of left.values()) counts[reason] = (counts[reason] ?? 0) + 1
+  return counts
+}
+
 /** Its failure is seen by who awaits it, a little later. */
 function quietly<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
 }
 
-/** The queues that were asked for; one that does not exist has no jobs, and may come. */
+/** The queues that were asked for. One that the source does not count may have jobs all the same, such as a queue of another program. */
 export async function wanted(source: Source, names: readonly string[] | undefined): Promise<QueueCounts[]> {
   const counts = await source.counts()
-  return names === undefined ? counts : counts.filter(({ queue }) => names.includes(queue))
+  return (
+    names?.map((name) => counts.find(({ queue }) => queue === name) ?? { queue: name, counts: noCounts() }) ?? counts
+  )
 }
 
 /** What a move would find. */

@@ -19,6 +19,11 @@ export interface MoveOptions {
   dryRun?: boolean
   /** Gives the target the settings, pauses and limits of the queues. true unless set. */
   settings?: boolean
+  /**
+   * Messages of other programs, from RabbitMQ, become jobs with the data `{ headers, data }`; false: with their body alone. true unless
+   * set.
+   */
+  headers?: boolean
   /** Ends the move after the batches that are under way. What was moved by then is whole. */
   signal?: AbortSignal
   /** Called about once a second. */
@@ -61,7 +66,7 @@ export function checkedMoveOptions(options: MoveOptions | undefined): MoveOption
     options,
     {
       queues: (value) => (Array.isArray(value) && value.length > 0) || 'a list of names',
-      ...{ follow: isBoolean, dryRun: isBoolean, settings: isBoolean },
+      ...{ follow: isBoolean, dryRun: isBoolean, settings: isBoolean, headers: isBoolean },
       ...{ signal: isSignal, onProgress: isFunction, onTrouble: isFunction },
     },
     'move',

@@ -27,7 +27,9 @@ export interface Source {
   counts(): Promise<QueueCounts[]>
   /** null: the source knows no settings. */
   settings(queue: string): Promise<SourceSettings | null>
-  /** Goes once over the jobs of a queue that do not run, and takes them. One pass of a queue at a time. */
+  /** What an earlier move had taken when it ended, and other jobs that are soon due. */
+  leftovers(queue: string): AsyncIterable<Batch>
+  /** Goes once over the jobs of a queue that do not run, leftovers included, and takes them. One pass of a queue at a time. */
   pass(queue: string): AsyncIterable<Batch>
   /** Whether workers of the source run jobs that were pushed before this time, in milliseconds since 1970. */
   runsOlder(queue: string, time: number): Promise<boolean>

@@ -47,7 +47,7 @@ export class Target {
     const doubtful = records.flatMap((record, index) =>
       fates[index] === 'repeated' && record.key !== null ? index : [],
     )
-    if (doubtful.length === 0) return fates
+    if (doubtful.length === 0 || !this.#store.capabilities.find) return fates
     const ids = doubtful.flatMap((index) => records[index]?.id ?? [])
     const found = await this.#store.operations.find({ ids })
     doubtful.forEach((index, at) => {

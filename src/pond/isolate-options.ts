@@ -15,8 +15,8 @@ import type { Handler } from '../worker/single-runner.ts'
 /** The limits of each process of a handler. */
 export interface IsolateOptions {
   /**
-   * Most memory that the process may take in all, the runtime's own 50 to 70 MB included; 64 MB to 1 TB, no limit unless set. The job that
-   * outgrows it fails with `MemoryExceeded`.
+   * Most memory that the process may take in all, the runtime's own 70 MB or more included; 96 MB to 1 TB, no limit unless set. The job
+   * that outgrows it fails with `MemoryExceeded`.
    */
   memory?: Size | undefined
   /**
@@ -26,7 +26,7 @@ export interface IsolateOptions {
   cpu?: Duration | undefined
 }
 
-const LEAST_MEMORY = 64 * 1024 ** 2
+const LEAST_MEMORY = 96 * 1024 ** 2
 const MOST_MEMORY = 1024 ** 4
 const MOST_PROCESSES = 1000
 

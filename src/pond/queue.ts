@@ -17,6 +17,7 @@ import type { JobReader, PondInternals } from './internals.ts'
 import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
+import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
 import { Producer } from './producer.ts'
 import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
@@ -121,7 +122,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const { isolate, ...terms } = workSettings(this.name, options, milliseconds(lease, 'lease'), store, events)
     const { handler, isolated } = handlerOf(this.name, given, isolate, { ...terms, maxPayload }, store)
     const settings = { queue: this.name, ...terms, isolated, maxPayload, schema, backoff: this.#backoff }
-    const ready = () => this.#settings.send()
+    const sent = () => this.#settings.send()
+    // A module that cannot be loaded must not cost any job an attempt.
+    const ready = isolated === undefined ? sent : () => Promise.all([sent(), isolated.ready()]).then(() => {})
     const worker = new Worker(store, settings, handler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
@@ -276,5 +279,17 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     await this.#settings.send()
     const [stats] = await store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
+  }
+
+  /**
+   * How many workers the queue needs, from what its workers have measured: starts, run times and the backlog.
+   * While nothing was measured, it is one worker if jobs wait.
+   * @throws InvalidOption, NotSupported (a store without histograms), Closed, `Store…`
+   */
+  async plan(options: QueuePlanOptions = {}): Promise<QueuePlan> {
+    const { minutes, options: given } = checkQueuePlan(options)
+    needs(this.#store, 'histograms', 'plan')
+    const [stats] = await this.#store.operations.stats({ queue: this.name, minutes })
+    return queuePlan(stats, given, minutes)
   }
 }

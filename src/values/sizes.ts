@@ -2,8 +2,8 @@ import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 
 /**
- * Bytes, or a text such as `'64mb'` or `'256MB'`. A kb has 1,024 bytes. Any string passes the types, so that it can come from an environment
- * variable; one of another form is refused with `InvalidOption`.
+ * Bytes, or a text such as `'64mb'` or `'256MB'`. A kb has 1,024 bytes. Any string passes the types, so that it can come from an
+ * environment variable; one of another form is refused with `InvalidOption`.
  */
 export type Size = number | string
 

@@ -239,9 +239,6 @@ export class Worker implements AsyncDisposable {
     this.#cancelBellsAtClaim = this.#cancelBells
     const ready = this.#ready()
     if (ready !== undefined) await ready
-    // A handler that cannot be loaded must not cost any job an attempt.
-    const loaded = this.#settings.isolated?.ready()
-    if (loaded !== undefined) await loaded
     const sentAt = performance.now()
     const { perGroup } = this.#slots
     const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }

@@ -88,6 +88,7 @@ describe('one file', { skip: missingReason('redis') || missingReason('postgres')
           'redis it is done',
           'postgres it is done',
           'isolated 40n',
+          'the module of the handler, no-handler, cannot be loaded: Cannot find module it',
           'cache loaded',
           `serve ${version}`,
           'function function function',

@@ -116,3 +116,28 @@ test('a taken job of a killed move starts nowhere at once, and comes back at the
     await target.dispose()
   }
 })
+
+test('what a killed move had taken is moved first, before it comes due again', async () => {
+  const source = await memory.open()
+  const target = await memory.open()
+  try {
+    await source.store.operations.push({ jobs: newJobs(3000) })
+    const ids: string[][] = []
+    const heard = (dies: boolean) =>
+      around(target.store, (name, input, next) => {
+        if (name === 'restore' && 'records' in input) ids.push(input.records.map(({ id }) => id))
+        return dies && ids.length === 1 ? Promise.reject(new Killed()) : next(input)
+      })
+    const deaf = around(source.store, (_, input, next) => {
+      return ids.length > 0 && JSON.stringify(input).includes('runAt') ? Promise.reject(new Killed()) : next(input)
+    })
+    await assert.rejects(move(deaf, heard(true)), Killed)
+    await move(source.store, heard(false))
+    const [killed = [], ...others] = ids
+    assert.deepEqual(others.flat().slice(0, 2000).sort().slice(0, 1000), [...killed].sort())
+    assert.equal(new Set(others.flat()).size, 3000)
+  } finally {
+    await source.dispose()
+    await target.dispose()
+  }
+})

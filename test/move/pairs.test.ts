@@ -88,3 +88,19 @@ for (const from of kinds) {
     })
   }
 }
+
+for (const { name, skip, open } of kinds) {
+  test(`${name} to itself is refused, and no job is touched`, { skip }, async () => {
+    const { store, dispose } = await open()
+    try {
+      const record = recordOf()
+      await store.operations.restore({ records: [record] })
+      // As of another connection: the operations are others.
+      const again = { ...store, operations: { ...store.operations } }
+      await assert.rejects(move(store, again), { code: 'InvalidOption', message: /same store/ })
+      assertSame(await foundIn(store, [record]), [record])
+    } finally {
+      await dispose()
+    }
+  })
+}

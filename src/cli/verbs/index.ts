@@ -4,4 +4,5 @@ import type { Verb } from '../verb.ts'
 export const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   serve: () => import('./serve.ts'),
   move: () => import('./move.ts'),
+  plan: () => import('./plan.ts'),
 }

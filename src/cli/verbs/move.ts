@@ -18,6 +18,7 @@ export const verb = defineVerb({
     follow: { help: 'goes on with what still comes to the source, until SIGINT or SIGTERM' },
     'dry-run': { help: 'only counts' },
     'no-settings': { help: 'leaves settings, pauses and limits of the queues behind' },
+    'no-headers': { help: 'leaves headers of messages of other programs behind (RabbitMQ)' },
     ...JSON_LINES,
   },
   notes:
@@ -33,6 +34,7 @@ export const verb = defineVerb({
       const report = await move(source, target, {
         ...(queues.length > 0 && { queues }),
         ...{ follow: args.flag('follow'), dryRun: args.flag('dry-run'), settings: !args.flag('no-settings') },
+        headers: !args.flag('no-headers'),
         signal: stop,
         onProgress: (progress) => line.update(progress),
         onTrouble({ code, message }) {

@@ -3,16 +3,21 @@
  * killed loses its claims, and the store gives the jobs to its workers or to the next move.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import type { ClaimedJob, Hold, JobRecord } from '../../values/records.ts'
 import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
+import { withHeaders } from './headers.ts'
 import { settingsOf } from './store.ts'
 
 /** Jobs of a batch. */
 const BATCH = 1000
 /** In ms. */
 const LEASE = 60_000
+/** So many claims without a job end a pass, as a store may still be fetching some; and the ms between them. */
+const EMPTY_CLAIMS = 5
+const PAUSE = 50
 const MAX_JOBS_PER_SWEEP = 1000
 
 export class ClaimSource implements Source {
@@ -20,9 +25,13 @@ export class ClaimSource implements Source {
   readonly #store: Store
   readonly #worker = `move:${randomUUID()}`
 
-  constructor(store: Store) {
+  readonly #headers: boolean
+
+  /** @param headers whether those of foreign messages are kept */
+  constructor(store: Store, headers: boolean) {
     this.name = store.name
     this.#store = store
+    this.#headers = headers
   }
 
   async counts(): Promise<QueueCounts[]> {
@@ -33,12 +42,21 @@ export class ClaimSource implements Source {
     return settingsOf(this.#store, queue)
   }
 
+  /** The store gives them to the next claim. */
+  async *leftovers(): AsyncIterable<Batch> {}
+
   async *pass(queue: string): AsyncIterable<Batch> {
-    for (;;) {
+    for (let empty = 0; empty < EMPTY_CLAIMS; ) {
       const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
       const { jobs, now } = await this.#store.operations.claim(request)
-      if (jobs.length === 0) return
-      yield new ClaimedBatch(this.#store, queue, jobs, now)
+      if (jobs.length === 0) {
+        empty++
+        await sleep(PAUSE)
+        continue
+      }
+      empty = 0
+      const records = jobs.map((job) => recordOf(job, queue, now, this.#headers))
+      yield new ClaimedBatch(this.#store, queue, jobs, records)
     }
   }
 
@@ -63,11 +81,11 @@ class ClaimedBatch implements Batch {
   records: readonly JobRecord[]
   renewAt = performance.now() + LEASE / 2
 
-  constructor(store: Store, queue: string, jobs: readonly ClaimedJob[], now: number) {
+  constructor(store: Store, queue: string, jobs: readonly ClaimedJob[], records: readonly JobRecord[]) {
     this.#store = store
     this.#queue = queue
     this.#holds = new Map(jobs.map((claim) => [claim.id, { id: claim.id, fence: claim.fence, claim }]))
-    this.records = jobs.map((job) => recordOf(job, queue, now))
+    this.records = records
   }
 
   async renew(): Promise<void> {
@@ -95,11 +113,12 @@ class ClaimedBatch implements Batch {
 }
 
 /** As it was before the claim. */
-function recordOf({ attempt, ...job }: ClaimedJob, queue: string, now: number): JobRecord {
+function recordOf(job: ClaimedJob, queue: string, now: number, keepsHeaders: boolean): JobRecord {
+  const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
   return {
-    ...job,
-    ...{ queue, state: 'waiting', attempt: attempt - 1, cost: DEFAULTS.job.cost },
-    dueAt: Math.min(job.dueAt, now),
+    ...{ id, queue, state: 'waiting', priority, attempt: attempt - 1, attempts, fence, key, group, timeout, trace },
+    ...{ cost: DEFAULTS.job.cost, pushedAt, dueAt: Math.min(dueAt, now) },
+    data: keepsHeaders && 'headers' in job ? withHeaders(data, job.headers) : data,
     ...{ startedAt: null, finishedAt: null, worker: null, progress: null, result: null, error: null },
   }
 }

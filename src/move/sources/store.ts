@@ -14,7 +14,7 @@ import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
 /** Jobs of a batch. */
 const BATCH = 1000
 /** In ms: how long a taken job is kept from the workers of the source. */
-export const HOLD = 30_000
+const HOLD = 60_000
 /** In ms: scheduled jobs that are due later than this cannot start meanwhile, so they are not touched. More than clocks differ. */
 const FAR = 300_000
 const MAX_JOBS_PER_SWEEP = 1000
@@ -41,21 +41,32 @@ export class StoreSource implements Source {
     return settingsOf(this.#store, queue)
   }
 
+  /** Taken jobs are due within HOLD, so they are the first of those that are scheduled. */
+  leftovers(queue: string): AsyncIterable<Batch> {
+    return this.#list(queue, 'scheduled', Date.now() + FAR)
+  }
+
   async *pass(queue: string): AsyncIterable<Batch> {
-    for (const state of STATES) {
-      let after: string | undefined
-      do {
-        const page = await this.#store.operations.list({
-          ...{ queue, state, limit: BATCH },
-          ...(after !== undefined && { after }),
-        })
-        after = page.next ?? undefined
-        const records = page.jobs.filter(({ id }) => !this.#taken.has(id)).map(({ cursor: _, ...record }) => record)
-        const batch = new HeldBatch(this.#store, this.#taken, records)
-        await batch.renew()
-        if (batch.records.length > 0) yield batch
-      } while (after !== undefined)
-    }
+    // Before they come due again: the waiting ones may take longer.
+    yield* this.leftovers(queue)
+    for (const state of STATES) yield* this.#list(queue, state)
+  }
+
+  /** @param until goes on up to jobs that are due later */
+  async *#list(queue: string, state: JobState, until = Number.POSITIVE_INFINITY): AsyncIterable<Batch> {
+    let after: string | undefined
+    do {
+      const request = { queue, state, limit: BATCH, ...(after !== undefined && { after }) }
+      const page = await this.#store.operations.list(request)
+      after = page.next ?? undefined
+      const records = page.jobs
+        .filter(({ id, dueAt }) => dueAt <= until && !this.#taken.has(id))
+        .map(({ cursor: _, ...record }) => record)
+      const batch = new HeldBatch(this.#store, this.#taken, records)
+      await batch.renew()
+      if (batch.records.length > 0) yield batch
+      if ((page.jobs.at(-1)?.dueAt ?? 0) > until) return
+    } while (after !== undefined)
   }
 
   async runsOlder(queue: string, time: number): Promise<boolean> {

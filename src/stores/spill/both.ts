@@ -182,13 +182,12 @@ function placesIn(state: JobState, after: string | undefined): Places {
 }
 
 function cursorAt(state: JobState, { memory, durable }: Places): string {
-  const fieldsOf = (place: string) =>
-    place === BEGIN || place === ENDED ? [place] : (cursorFields(state, place) ?? [])
+  const fieldsOf = (end: string) => (end === BEGIN || end === ENDED ? [end] : (cursorFields(state, end) ?? []))
   return cursorOf(state, ...fieldsOf(memory), '-', ...fieldsOf(durable))
 }
 
-function withAfter({ after: _, ...request }: Input<'list'>, place: string): Input<'list'> {
-  return place === BEGIN ? request : { ...request, after: place }
+function withAfter({ after: _, ...request }: Input<'list'>, end: string): Input<'list'> {
+  return end === BEGIN ? request : { ...request, after: end }
 }
 
 function merge({ state, limit }: Input<'list'>, from: Places, own: Listed, other: Listed): Listed {

@@ -110,11 +110,11 @@ export async function restore(spill: Spill, input: Input<'restore'>, next: Next<
     }
     const at = (indexes: readonly number[]) => indexes.flatMap((index) => records[index] ?? [])
     const mine = own.length === 0 ? [] : await next({ records: at(own) })
-    for (const [place, index] of own.entries()) outcomes[index] = mine[place] ?? 'existing'
+    for (const [n, index] of own.entries()) outcomes[index] = mine[n] ?? 'existing'
     if (others.length === 0) return outcomes
     for (const { queue } of at(others)) spill.waits(state.findOrCreate(queue).name)
     const theirs = await durable.operations.restore({ records: at(others) })
-    for (const [place, index] of others.entries()) outcomes[index] = theirs[place] ?? 'existing'
+    for (const [n, index] of others.entries()) outcomes[index] = theirs[n] ?? 'existing'
     return outcomes
   })
 }

@@ -8,8 +8,8 @@ type Next = (input: Input<'claim'>) => Promise<Output<'claim'>>
 /**
  * Milliseconds that a claim waits for the durable store. Then it gives what is in memory, and the worker claims again.
  */
-const PATIENCE = 100
-/** Milliseconds for which a take that failed is not repeated while memory has jobs. */
+const PATIENCE = 1_000
+/** Milliseconds for which no claim waits after a take that failed or took too long, while memory has jobs. */
 const PAUSE = 1_000
 
 export async function claim(spill: Spill, request: Input<'claim'>, next: Next): Promise<Claimed> {
@@ -29,6 +29,7 @@ export async function claim(spill: Spill, request: Input<'claim'>, next: Next): 
     const waits = patience > 0 && failure === undefined && !(hasFailed() && queue.hasInMemory)
     if (waits && queue.isAhead(minPriority)) {
       await within(patience, queue.takeFirst(left, minPriority).catch(failed))
+      if (performance.now() >= until) spill.failedAt = performance.now()
     }
     const from = waits && failure === undefined ? queue.startsFrom(minPriority) : minPriority
     const more: Claimed = await next({ ...request, limit: left, minPriority: from })

@@ -31,15 +31,22 @@ const memory = (): number => process.memoryUsage.rss()
 async function load(terms: Load): Promise<void> {
   try {
     const watchdog = await Watchdog.start(terms.limits, terms.token)
-    watchdog.turn()
+    watchdog.advance()
     const call = callOf(await import(terms.module), terms)
-    watchdog.turn()
+    watchdog.advance()
     loaded = { terms, watchdog, call }
     tell({ millpond: 'loaded', memory: memory() })
   } catch (thrown) {
-    tell({ millpond: 'refused', error: errorMessage(thrown) })
+    const { message, stack, ...error } = errorMessage(thrown)
+    tell({
+      millpond: 'refused',
+      error: { ...error, message: withoutImporter(message), stack: stack && withoutImporter(stack) },
+    })
   }
 }
+
+/** The loader says which module has imported the missing one: in the published package a data: URL with all of this code. */
+const withoutImporter = (text: string): string => text.replace(/ imported from data:\S+/, '')
 
 /** @throws HandlerNotLoaded */
 function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] {
@@ -70,7 +77,7 @@ const jobOf = ({ queue, data, ...claimed }: JobMessage): Job => new Job(queue, c
 async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<void> {
   const calling = callContext(message.jobs, terms, tell)
   context = calling
-  watchdog.turn()
+  watchdog.advance()
   let answers: Answer[]
   try {
     answers = await call(message, calling)
@@ -79,7 +86,7 @@ async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<voi
     answers = failedAll(ids, thrown)
   }
   const messages = answers.map((answer) => answerMessage(answer, terms))
-  watchdog.turn()
+  watchdog.advance()
   calling.end()
   context = undefined
   tell({ millpond: 'answered', answers: messages, memory: memory() })

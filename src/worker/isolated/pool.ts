@@ -1,7 +1,7 @@
 /**
  * The processes of one worker's handler: as many as are needed at once, up to the worker's concurrency. They are kept for the next calls.
  *
- *   call ──► an idle process, else a fresh one, else in line for the next that is free
+ *   call ──► an idle process, else a fresh one, else it waits for the next that is free
  *     └─ all jobs of the call are over before the handler is: it has a second to end, then its process is killed
  *
  * A process that a call was too much for is gone, and so is one that is worn. The next call that finds no other starts a fresh one.
@@ -29,7 +29,7 @@ export class ProcessPool {
   /** The one that was used last is taken first. */
   readonly #idle: HandlerProcess[] = []
   /** Called when a process is free, or there is room for a fresh one; the longest waiting first. */
-  readonly #line: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
   /** Whether the module was loaded when a process was started last. */
   #isLoaded = false
   #loading: Promise<void> | undefined
@@ -98,10 +98,10 @@ export class ProcessPool {
     }
   }
 
-  /** @throws the reason of a signal, if all are aborted while the call is in line */
+  /** @throws the reason of a signal, if all are aborted while the call waits */
   async #take(signals: readonly AbortSignal[]): Promise<HandlerProcess> {
     while (this.#idle.length === 0 && this.#all.size >= this.#size) {
-      await new Promise<void>((resolve) => this.#line.push(resolve))
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
     const last = signals.at(-1)
     if (last !== undefined && signals.every(({ aborted }) => aborted)) {
@@ -149,6 +149,6 @@ export class ProcessPool {
   }
 
   #next(): void {
-    this.#line.shift()?.()
+    this.#waiting.shift()?.()
   }
 }

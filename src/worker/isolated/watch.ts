@@ -36,7 +36,7 @@ export class Watchdog {
   }
 
   /** A call begins, or ends. */
-  turn(): void {
+  advance(): void {
     Atomics.add(this.#calls, CALLS, 1)
     Atomics.notify(this.#calls, CALLS)
   }

@@ -33,6 +33,12 @@ async function isolated(handler) {
   queue.work(pathToFileURL(handler), { isolate: { memory: '256MB', cpu: '10s' }, concurrency: 1 })
   const { id } = await queue.push(20n)
   console.log('isolated', await pond.result(id, { timeout: '20s' }))
+  pond.on('error', ({ message }) => console.log(message.replace(/file:\S+,/, 'no-handler,').replace(/'.*'/, 'it')))
+  const failed = new Promise((resolve) => pond.on('error', resolve))
+  const other = pond.queue('other')
+  other.work(pathToFileURL(`${handler}.none`), { isolate: {}, concurrency: 1 })
+  await other.push(1)
+  await failed
   await pond.close()
 }
 

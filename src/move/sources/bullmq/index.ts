@@ -105,13 +105,16 @@ class BullMQ implements Source {
     }
   }
 
-  async *pass(queue: string): AsyncIterable<Batch> {
-    // First what an earlier move had taken when it ended.
+  async *leftovers(queue: string): AsyncIterable<Batch> {
     const ids = await this.#answered(() => this.#client.hkeys(this.#base(queue) + TAKEN))
     for (let at = 0; at < ids.length; at += BATCH) {
       const { taken } = await this.#run(RESUME, queue, ids.slice(at, at + BATCH))
       if (taken.length > 0) yield this.#batch(queue, taken)
     }
+  }
+
+  async *pass(queue: string): AsyncIterable<Batch> {
+    yield* this.leftovers(queue)
     for (const list of LISTS) {
       for (let skip = 0; ; ) {
         const { passed, taken } = await this.#run(TAKE, queue, [list, skip, BATCH, MAX_BYTES_PER_BATCH])

@@ -105,6 +105,9 @@ class PgBoss implements Source {
     return null
   }
 
+  /** None: a transaction that ends takes nothing with it. */
+  async *leftovers(): AsyncIterable<Batch> {}
+
   async *pass(queue: string): AsyncIterable<Batch> {
     const left: string[] = []
     for (const state of STATES) {
