@@ -21,7 +21,7 @@ const PACKAGES = ['hono', '@hono/node-server', 'express', 'fastify', 'ioredis', 
 const RUNS: Record<SizeName, number> = { smoke: 1, usual: 1, full: 3 }
 
 const USAGE = `npm run lab -- [options]
-  --full             at the published sizes, three runs of each variant: about an hour and a half
+  --full             at the published sizes, three runs of each variant: about two hours
   --smoke            tiny, to see that it works; its figures mean nothing
   --only LIST        some of ${Object.keys(CHAPTERS).join(', ')}; rivals, five minutes more, only where it is named
   --variants REGEXP  only variants whose names match

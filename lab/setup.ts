@@ -15,8 +15,8 @@ interface Program {
 }
 
 const PROGRAMS: readonly Program[] = [
-  { names: ['redis-server', 'valkey-server'], debian: 'redis-server', needs: 'E1, E3, E4, E5' },
-  { names: ['pg_ctl'], debian: 'postgresql', needs: 'E1, E4, E5' },
+  { names: ['redis-server', 'valkey-server'], debian: 'redis-server', needs: 'E1 to E5' },
+  { names: ['pg_ctl'], debian: 'postgresql', needs: 'E1, E2, E4, E5' },
   { names: ['rabbitmq-server'], debian: 'rabbitmq-server', needs: 'E5' },
   { names: ['nginx'], debian: 'nginx', needs: 'E1, two servers' },
   { names: ['wrk'], debian: 'wrk', needs: 'load (autocannon where it is missing)' },
