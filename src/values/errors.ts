@@ -37,6 +37,7 @@ const FINAL = [
   'JobCancelled',
   'JobUnknown',
   'QueueUnknown',
+  'NoRest',
   'TransactionMismatch',
   'BatchMismatch',
   'BatchRecursion',

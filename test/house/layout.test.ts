@@ -64,6 +64,7 @@ const FLOORS = [
   ['stores'],
   ['worker'],
   ['pond'],
+  ['testing'],
   ['coalesce'],
   ['cache'],
   ['web'],

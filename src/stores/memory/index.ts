@@ -12,7 +12,7 @@
  * path of a job through the structures.
  */
 import '../../values/runtime.ts'
-import type { Capabilities, OpenStore } from '../../store.ts'
+import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { checkNames, invalid } from '../options.ts'
 import { operationsOf } from './operations/index.ts'
 import { MemoryState } from './state.ts'
@@ -39,7 +39,10 @@ export const open: OpenStore = async (url, options) => {
     invalid('the memory store is opened with "memory:" and nothing more: no host, no path')
   }
   checkNames(options, new URLSearchParams(query).keys(), [], 'the memory store')
-  const state = new MemoryState(options.clock ?? Date.now)
+  return storeOf(new MemoryState(options.clock ?? Date.now))
+}
+
+export function storeOf(state: MemoryState): Store {
   return {
     name: 'memory',
     capabilities: CAPABILITIES,
