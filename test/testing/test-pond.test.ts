@@ -26,7 +26,9 @@ test('a delayed job starts at its time, and the clock stands still otherwise', a
 
 test('retries follow by the backoff, until the job is dead', async () => {
   await using pond = await open()
-  const queue = pond.queue('flaky', { attempts: 4, backoff: { base: '1h', factor: 2, jitter: 0 } })
+  const queue = pond.queue('flaky', {
+    retry: { attempts: 4, backoff: { type: 'exponential', base: '1h', factor: 2, max: '1d', jitter: 0 } },
+  })
   const hours: number[] = []
   pond.on('failed', () => {})
   queue.work(() => {
@@ -44,7 +46,7 @@ test('retries follow by the backoff, until the job is dead', async () => {
 
 test('a rate lets exactly as many jobs start as it says', async () => {
   await using pond = await open()
-  const queue = pond.queue<number>('calls', { rate: { limit: 5, per: '1s' } })
+  const queue = pond.queue<number>('calls', { limits: { rate: { count: 5, per: '1s', burst: 5 } } })
   let started = 0
   queue.work(() => {
     started++
@@ -61,7 +63,7 @@ test('a rate lets exactly as many jobs start as it says', async () => {
 
 test('a pause that a handler asks for ends by the clock, for its group alone', async () => {
   await using pond = await open()
-  const queue = pond.queue<string>('sync', { grouped: true })
+  const queue = pond.queue<string>('sync', { limits: { group: { running: 1 } } })
   const seen: string[] = []
   queue.work((job, ctx) => {
     const isFirst = !seen.includes(job.data)
@@ -79,7 +81,11 @@ test('a pause that a handler asks for ends by the clock, for its group alone', a
 test('a timeout ends an attempt by the clock; the lease of its worker goes on', async () => {
   await using pond = await open({ patience: '20ms' })
   const reasons: unknown[] = []
-  const queue = pond.queue('slow', { attempts: 2, timeout: '2h', lease: '10s', backoff: { base: '1m', jitter: 0 } })
+  const queue = pond.queue('slow', {
+    timeout: '2h',
+    lease: '10s',
+    retry: { attempts: 2, backoff: { type: 'exponential', base: '1m', jitter: 0 } },
+  })
   pond.on('failed', () => {})
   pond.on('lost', () => assert.fail('no lease is lost'))
   queue.work((_, { signal }) => {
@@ -95,7 +101,7 @@ test('a timeout ends an attempt by the clock; the lease of its worker goes on', 
 
 test('a crash drops the claims: the leases end by the clock, and new workers get the jobs', async () => {
   await using pond = await open()
-  const queue = pond.queue<string>('jobs', { attempts: 2, lease: '30s' })
+  const queue = pond.queue<string>('jobs', { retry: { attempts: 2 }, lease: '30s' })
   const lost: string[] = []
   pond.on('lost', ({ id, state }) => lost.push(`${id} ${state}`))
   const hold = Promise.withResolvers<string>()
@@ -127,12 +133,13 @@ test('a crash drops the claims: the leases end by the clock, and new workers get
   const second = await queue.push('second', { attempts: 1 })
   await pond.advance('1m')
   assert.equal((await pond.job(second.id))?.state, 'dead', 'its handler crashed the only attempt')
-  assert.deepEqual(await pond.workers(), [])
+  await pond.advance('1s')
+  assert.deepEqual(await pond.workers(), [], 'they were not heard of for a minute')
 })
 
 test('a crash in a handler on the way leaves the lease where it was', async () => {
   await using pond = await open()
-  const queue = pond.queue('jobs', { attempts: 1, lease: '30s' })
+  const queue = pond.queue('jobs', { retry: { attempts: 1 }, lease: '30s' })
   queue.work(() => pond.crash())
   const { id } = await queue.push({}, { delay: '1h' })
   await pond.advance('60m')
@@ -185,9 +192,9 @@ test('what never comes to rest is NoRest, and names the jobs', async () => {
   await worker.close()
 })
 
-test('waiting for room, results, batches and lanes go as in production', async () => {
+test('pushes that wait for room are stored as jobs end', async () => {
   await using pond = await open()
-  const queue = pond.queue<number, number>('small', { capacity: 2, whenFull: 'wait' })
+  const queue = pond.queue<number, number>('small', { capacity: 2, whenFull: 'wait', keep: { done: '1d' } })
   const pushes = Promise.all([1, 2, 3, 4, 5].map((n) => queue.push(n, { delay: '1h' })))
   queue.work((job) => job.data * 2, { concurrency: 1 })
   await pond.advance('1h')
@@ -195,6 +202,37 @@ test('waiting for room, results, batches and lanes go as in production', async (
   await pond.advance('1h')
   const ids = (await pushes).map(({ id }) => id)
   assert.deepEqual(await Promise.all(ids.map((id) => pond.result(id))), [2, 4, 6, 8, 10])
+})
+
+test('a batch handler gets what waits', async () => {
+  await using pond = await open()
+  const queue = pond.queue<number>('rows')
+  const sizes: number[] = []
+  queue.work((jobs) => void sizes.push(jobs.length), { batch: { max: 10 } })
+  await queue.pushMany(
+    Array.from({ length: 25 }, (_, index) => index),
+    { delay: '1h' },
+  )
+  assert.equal((await pond.advance('1h')).done, 25)
+  assert.deepEqual(sizes, [10, 10, 5])
+})
+
+test('a job that pushes the next one goes on for a month', async () => {
+  await using pond = await open()
+  const queue = pond.queue<number>('hourly')
+  queue.work((job) => void queue.push(job.data + 1, { delay: '1h' }))
+  await queue.push(1)
+  assert.equal((await pond.advance('30d')).done, 30 * 24 + 1)
+})
+
+test('a day at a start each minute', async () => {
+  await using pond = await open()
+  const queue = pond.queue<number>('calls', { limits: { rate: { count: 1, per: '1m', burst: 1 } } })
+  let started = 0
+  queue.work(() => void started++)
+  await queue.pushMany(Array.from({ length: 2 * 24 * 60 }, (_, index) => index))
+  await pond.advance('1d')
+  assert.equal(started, 24 * 60 + 1)
 })
 
 test('moved is told of each time, before anything happens there', async () => {
