@@ -81,11 +81,18 @@ export class Rest {
   }
 
   #noRest(timeout: number): MillpondError {
-    const jobs = this.#expected(false).flatMap(({ claim }) =>
-      claim === undefined ? [] : [`${claim.id} (${claim.queue})`],
-    )
-    const shown = jobs.length > 5 ? `${jobs.slice(0, 5).join(', ')} and ${jobs.length - 5} more` : jobs.join(', ')
-    const what = jobs.length > 0 ? `these still run: ${shown}` : 'jobs keep coming'
+    const expected = this.#expected(false)
+    const running = expected.flatMap(({ claim }) => (claim === undefined ? [] : [`${claim.id} (${claim.queue})`]))
+    const queues = expected.flatMap(({ name, claim }) => (claim === undefined ? [name] : []))
+    let what = 'jobs keep coming'
+    if (queues.length > 0)
+      what = `no worker starts the jobs of ${listed(queues)}; if the test fakes timers, fake Date alone`
+    if (running.length > 0) what = `these jobs still run: ${listed(running)}`
     return new MillpondError('NoRest', `the test pond did not come to rest within ${timeout} ms: ${what}`)
   }
+}
+
+/** The first few. */
+function listed(names: readonly string[]): string {
+  return names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
 }

@@ -21,6 +21,7 @@ import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
 import type { Stored } from '../values/stored.ts'
 import { Attempt } from '../worker/attempt.ts'
 import type { Ending } from '../worker/ending.ts'
+import type { Outcome } from '../worker/outcome.ts'
 import { runnerTools } from '../worker/runner.ts'
 import { type Handler, singleRunner } from '../worker/single-runner.ts'
 
@@ -99,7 +100,7 @@ export async function runHandler<Data, Result>(
   handler: Handler<Data, Result>,
   data: NoInfer<Data>,
   options: RunHandlerOptions = {},
-): Promise<HandlerReport<Awaited<Result>>> {
+): Promise<HandlerReport<Exclude<Awaited<Result>, Outcome>>> {
   checkFunction(handler, 'runHandler takes a function as handler')
   const {
     queue = 'test',
@@ -128,7 +129,8 @@ export async function runHandler<Data, Result>(
   attempt.start(performance.now())
   return new Promise((resolve) => {
     const end = ([ending]: readonly Ending[]) => {
-      if (ending !== undefined) resolve({ ...reportOf(ending, maxPayload), progress } as HandlerReport<Awaited<Result>>)
+      if (ending !== undefined)
+        resolve({ ...reportOf(ending, maxPayload), progress } as HandlerReport<Exclude<Awaited<Result>, Outcome>>)
     }
     const stop = () => {
       attempt.deadline?.cancel()

@@ -31,7 +31,7 @@ export interface TestPondOptions {
    * Then the clock moves on although they still run.
    */
   patience?: Duration | undefined
-  /** The real time after which a moment without end is `NoRest`; 1 ms to 24 days, 4 s unless given: less than a test has in vitest and jest. */
+  /** Real time after which a moment without end is `NoRest`; 1 ms to 24 days, 4 s unless given: vitest and jest end a test after 5 s. */
   timeout?: Duration | undefined
   /** As in `Millpond.open`. */
   maxPayload?: number | undefined
