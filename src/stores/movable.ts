@@ -2,14 +2,13 @@
 
 import type { Store } from '../store.ts'
 import { Forecast } from './memory/forecast.ts'
-import { storeOf } from './memory/index.ts'
-import { MemoryState } from './memory/state.ts'
+import { openMemory } from './memory/index.ts'
 import { observed } from './telemetry.ts'
 
 export type { Forecast, HeldClaim } from './memory/forecast.ts'
 
 /** @param clock milliseconds since 1970 */
 export function openMovable(clock: () => number): { store: Store; forecast: Forecast } {
-  const state = new MemoryState(clock)
-  return { store: observed(storeOf(state)), forecast: new Forecast(state) }
+  const { store, state } = openMemory('memory:', { clock })
+  return { store: observed(store), forecast: new Forecast(state) }
 }

@@ -35,6 +35,9 @@ const MAX_NAMES = 10_000
 /** What `watch` answers of a queue: whenever a value changes, the bell of that name rings. */
 type Watched = { queue: string } & Record<Kind, string | number | null>
 
+/** What may have happened to the jobs of a queue that is gone. */
+const ENDINGS: readonly Kind[] = ['room', 'finished', 'cancelled']
+
 export class Notifier {
   readonly bells = new Bells()
   /** Names this process among those that are noted as waiting. */
@@ -204,8 +207,11 @@ export class Notifier {
     const queues = [...this.bells.concerns]
     const answers = await this.#calls.answers<Watched>('watch($1)', [queues.length === 0 ? null : textArray(queues)])
     const before = this.#seen
-    // Queues that were removed are forgotten.
     this.#seen = new Map(answers.map((answer) => [answer.queue, answer]))
+    // Of a queue that was removed: who waits for room in it, or for a job of it, looks.
+    for (const queue of before.keys()) {
+      if (!this.#seen.has(queue)) for (const kind of ENDINGS) this.bells.ring(kind, queue)
+    }
     for (const answer of answers) {
       const changed = KINDS.filter((kind) => answer[kind] !== before.get(answer.queue)?.[kind])
       for (const kind of changed) this.bells.ring(kind, answer.queue)

@@ -9,6 +9,8 @@ import { flag, integer, type Row, text } from './connection/values.ts'
 import type { Queue } from './queues.ts'
 
 const POLL_INTERVAL = 10
+/** What may have happened to the jobs of a queue that is gone. */
+const ENDINGS = ['room', 'finished', 'cancelled'] as const
 
 /** @param ours what we have committed since the last look */
 function bellsOf(row: Row, ours: readonly Queue[]): Bell[] {
@@ -54,7 +56,7 @@ export class Notifier {
     if (this.#timer === null) return []
     const queues = JSON.stringify(ours.map(({ name }) => name))
     try {
-      return this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours))
+      return [...this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours)), ...this.#gone()]
     } catch {
       // A commit of ours does not change the version: the next look is to be at all queues.
       this.#lastVersion = undefined
@@ -67,12 +69,18 @@ export class Notifier {
       const version = this.#version()
       if (version === this.#lastVersion) return
       const rows = this.#statements.all('bells/look', { queues: null })
+      const bells = [...rows.flatMap((row) => bellsOf(row, [])), ...this.#gone()]
       this.#lastVersion = version
-      const bells = rows.flatMap((row) => bellsOf(row, []))
       if (bells.length > 0) this.#ring(bells)
     } catch {
       // The file is locked or fails. The next look tells of what this one missed; the next operation has the error for
       // someone who can act on it.
     }
+  }
+
+  /** Who waits for room in a queue that was removed, or for a job of it, looks. */
+  #gone(): Bell[] {
+    const queues = this.#statements.all('bells/gone').map(({ name = null }) => text(name))
+    return queues.flatMap((queue) => ENDINGS.map((kind) => ({ kind, queue })))
   }
 }

@@ -74,7 +74,8 @@ function take(context: StoreContext, request: ClaimRequest, queue: Queue, answer
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
     queue.move('waiting', 'running', statements.run('claim/claim', { ...parameters, floor }))
-    if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
+    if (isGrouped)
+      for (const name of ['turns', 'virtual', 'start', 'place']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
   return start === null ? startAt : integerOrNull(start_at)
