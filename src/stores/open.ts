@@ -26,7 +26,7 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
   if (typeof text !== 'string' || !text.includes(':')) {
     throw new MillpondError(
       'InvalidOption',
-      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme' : ''}`,
+      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme. A file is sqlite:app.db' : ''}`,
     )
   }
   const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
@@ -49,6 +49,10 @@ async function openSpilling(url: string, options: StoreOptions, spill: unknown):
   const { store, state } = openMemory(url, options)
   const isObject = typeof spill === 'object' && spill !== null && 'url' in spill
   const { url: given, ...own } = isObject ? spill : { url: spill }
+  if (typeof given !== 'string' && !hasTag(given, 'URL')) {
+    const message = `spill takes the URL of a durable store, or an object with url; got ${kindOf(spill)}`
+    throw new MillpondError('InvalidOption', message)
+  }
   const clock = options.clock === undefined ? {} : { clock: options.clock }
   return spillOver(store, state, await openStore(given, { ...clock, ...own }))
 }
