@@ -27,9 +27,9 @@ export type { LeftReason } from './target.ts'
 /**
  * Moves jobs. The same call goes on where an earlier one ended, however it ended.
  * @param source what is at its end is removed there once the target has it
- * @throws InvalidOption: both are the same store, or one is `memory:`; QueueUnknown: the source has no such queue; NotSupported: the target
- *   cannot keep a setting of a queue. Nothing was moved then. And the errors of both stores: those that may pass are waited for first, for a
- *   minute each
+ * @throws InvalidOption: both are the same store, or one is `memory:`. QueueUnknown: the source has no such queue. NotSupported: the
+ *   target cannot keep a setting of a queue. Nothing was moved then. And the errors of both stores. Those that may pass are waited for
+ *   first, for a minute each
  */
 export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
   const checked = checkedMoveOptions(options)

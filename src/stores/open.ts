@@ -24,10 +24,8 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
     .map((scheme) => `${scheme}:`)
     .join(', ')
   if (typeof text !== 'string' || !text.includes(':')) {
-    throw new MillpondError(
-      'InvalidOption',
-      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme. A file is sqlite:app.db' : ''}`,
-    )
+    const got = typeof text === 'string' ? 'a string without a scheme. A file is sqlite:app.db' : kindOf(text)
+    throw new MillpondError('InvalidOption', `a store's URL begins with one of ${known}; got ${got}`)
   }
   const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
   const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined

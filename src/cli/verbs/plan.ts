@@ -142,5 +142,6 @@ function plannedRows({ workers, processes, load, utilization, queue, drain, wait
 function time(ms: number): string {
   if (ms < 0.001) return '0ms'
   if (ms < 1_000) return `${Number(ms.toPrecision(3))}ms`
-  return ms < 60_000 ? `${Number((ms / 1_000).toPrecision(3))}s` : lasting(ms)
+  // A tiny part of a second would be rounded up.
+  return ms < 60_000 ? `${Number((ms / 1_000).toPrecision(3))}s` : lasting(Math.round(ms / 1_000) * 1_000)
 }
