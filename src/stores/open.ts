@@ -24,10 +24,8 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
     .map((scheme) => `${scheme}:`)
     .join(', ')
   if (typeof text !== 'string' || !text.includes(':')) {
-    throw new MillpondError(
-      'InvalidOption',
-      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme' : ''}`,
-    )
+    const got = typeof text === 'string' ? 'a string without a scheme. A file is sqlite:app.db' : kindOf(text)
+    throw new MillpondError('InvalidOption', `a store's URL begins with one of ${known}; got ${got}`)
   }
   const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
   const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined
@@ -49,6 +47,10 @@ async function openSpilling(url: string, options: StoreOptions, spill: unknown):
   const { store, state } = openMemory(url, options)
   const isObject = typeof spill === 'object' && spill !== null && 'url' in spill
   const { url: given, ...own } = isObject ? spill : { url: spill }
+  if (typeof given !== 'string' && !hasTag(given, 'URL')) {
+    const message = `spill takes the URL of a durable store, or an object with url; got ${kindOf(spill)}`
+    throw new MillpondError('InvalidOption', message)
+  }
   const clock = options.clock === undefined ? {} : { clock: options.clock }
   return spillOver(store, state, await openStore(given, { ...clock, ...own }))
 }
