@@ -80,3 +80,21 @@ test('bytes that look sealed come back as they are', () => {
   assert.equal(encoded.encoding, 'msgpack')
   assert.deepEqual(decode(encoded, 'data'), looks)
 })
+
+test('WebCrypto opens it by the contract alone', async () => {
+  const [first] = pinned.sealed
+  const [key] = pinned.keys
+  assert.ok(first !== undefined && key !== undefined)
+  const sealed = bytes(first.sealed)
+  const nonceAt = 9 + (sealed[8] ?? 0) + 16
+  const root = await crypto.subtle.importKey('raw', bytes(key.key), 'HKDF', false, ['deriveKey'])
+  const info = new TextEncoder().encode('millpond seal 1')
+  const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: sealed.subarray(nonceAt - 16, nonceAt), info }
+  const derived = await crypto.subtle.deriveKey(hkdf, root, { name: 'AES-GCM', length: 256 }, false, ['decrypt'])
+  const place = new TextEncoder().encode(`${first.part}\n${first.queue}\n${first.id}`)
+  const additionalData = Uint8Array.from([...sealed.subarray(0, nonceAt), ...place])
+  const gcm = { name: 'AES-GCM', iv: sealed.subarray(nonceAt, nonceAt + 12), additionalData }
+  const plain = new Uint8Array(await crypto.subtle.decrypt(gcm, derived, sealed.subarray(nonceAt + 12)))
+  assert.equal(plain[0], 0)
+  assert.equal(new TextDecoder().decode(plain.subarray(1)), first.body)
+})
