@@ -154,7 +154,7 @@ export class Sealer {
     const encoding = ENCODINGS[plain[0] ?? ENCODINGS.length]
     if (encoding === undefined) return undefined
     const rest = plain.subarray(1)
-    return { encoding, body: encoding === 'json' ? rest.toString() : rest }
+    return { encoding, body: encoding === 'json' ? rest.toString() : new Uint8Array(rest) }
   }
 
   #derive(id: string, root: KeyObject, salt: Uint8Array): KeyObject {

@@ -42,8 +42,8 @@ onEachStore('seal', {
     const { id } = await queue.push('first', { delay: '1h' })
     await queue.update(id, { data: CANARY })
     assert.equal((await pond.job(id))?.data, CANARY)
-    await refused('NotSupported', () => queue.jobs('scheduled', { text: CANARY }))
-    await refused('NotSupported', () => queue.jobs('dead', { errorText: CANARY }))
+    await refused(queue.jobs('scheduled', { text: CANARY }), 'NotSupported')
+    await refused(queue.jobs('dead', { errorText: CANARY }), 'NotSupported')
   },
 
   'a store without the key has nothing in plain, and a worker without it loses nothing': async (place) => {
@@ -61,7 +61,7 @@ onEachStore('seal', {
       await worker.close()
       const job = await without.job(id)
       assert.deepEqual([job?.data, job?.undecodable, job?.error?.code], [undefined, ['data'], 'PayloadSealed'])
-      await queue.requeue(id)
+      await queue.requeue([id])
     }
     const store = await openStore(place.url, {})
     const records = await store.operations.find({ ids: [id] })

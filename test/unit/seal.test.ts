@@ -1,7 +1,7 @@
 /** Sealed payloads: each vector both ways, and whatever was changed does not open. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Encoding } from '../../src/store.ts'
+import type { Encoded, Encoding } from '../../src/store.ts'
 import { decode, encode, MAX_PAYLOAD } from '../../src/values/encoding.ts'
 import { Sealer, type SealPlace } from '../../src/values/seal.ts'
 import { vectors } from './vectors.ts'
@@ -66,10 +66,10 @@ test('one changed bit anywhere, or a cut, and it does not open', () => {
   const { body } = new Sealer({ keys: pinned.keys }).seal({ encoding: 'json', body: '"x"' }, place)
   assert.ok(typeof body !== 'string')
   for (let at = 0; at < body.length; at++) {
-    const changed = Uint8Array.from(body)
+    const changed: Uint8Array = Uint8Array.from(body)
     changed[at] = (changed[at] ?? 0) ^ 1
     assert.equal(reader.open({ encoding: 'bytes', body: changed }, place).encoding, 'bytes', `byte ${at}`)
-    const cut = { encoding: 'bytes', body: body.slice(0, at) } as const
+    const cut: Encoded = { encoding: 'bytes', body: body.slice(0, at) }
     assert.equal(reader.open(cut, place), cut)
   }
 })
