@@ -18,7 +18,15 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
-export async function openStore(url: unknown, options: StoreOptions): Promise<Store> {
+export async function openStore(url: unknown, { seal, ...options }: StoreOptions): Promise<Store> {
+  if (seal === undefined) return observed(await openPlain(url, options))
+  const { Sealer } = await import('../values/seal.ts')
+  const sealer = new Sealer(seal)
+  const { sealed } = await import('./seal.ts')
+  return observed(sealed(await openPlain(url, options), sealer))
+}
+
+async function openPlain(url: unknown, options: StoreOptions): Promise<Store> {
   const text = hasTag(url, 'URL') ? String(url) : url
   const known = Object.keys(STORES)
     .map((scheme) => `${scheme}:`)
@@ -34,10 +42,10 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
   }
   if (scheme === 'memory') {
     const { url: own, spill, ...rest } = spillOf(text, options)
-    if (spill !== undefined) return observed(await openSpilling(own, rest, spill))
+    if (spill !== undefined) return openSpilling(own, rest, spill)
   }
   const { open } = await load()
-  return observed(await open(text, options))
+  return open(text, options)
 }
 
 /** A URL, or an object with `url` and the options of that store. */
