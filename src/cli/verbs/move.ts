@@ -18,7 +18,7 @@ export const verb = defineVerb({
     follow: { help: 'goes on with what still comes to the source, until SIGINT or SIGTERM' },
     'dry-run': { help: 'only counts' },
     'no-settings': { help: 'leaves settings, pauses and limits of the queues behind' },
-    'no-headers': { help: 'leaves headers of messages of other programs behind (RabbitMQ)' },
+    'no-headers': { help: 'leaves headers of messages of other programs behind' },
     ...JSON_LINES,
   },
   notes:
