@@ -11,6 +11,8 @@ import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkObject, checkOptions, defined, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
+import type { SealOptions } from '../values/seal.ts'
+import { MAX_SEAL } from '../values/sealed-form.ts'
 import { within } from '../values/within.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import { BellListener } from './bell-listener.ts'
@@ -38,6 +40,8 @@ export interface OpenOptions {
    * no request is cut.
    */
   signals?: boolean | PondCloseOptions | undefined
+  /** Keys that seal every payload, result, progress report and error text before the store gets it; see docs/seal.md. */
+  seal?: SealOptions | undefined
   [storeOption: string]: unknown
 }
 
@@ -67,6 +71,7 @@ export class Millpond implements AsyncDisposable {
   readonly #capacityWaiters: CapacityWaiters
   readonly #workers: PondWorkers
   readonly #bells: BellListener
+  readonly #pusher: Pusher
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
   #closing: Promise<PondCloseReport> | undefined
@@ -83,7 +88,8 @@ export class Millpond implements AsyncDisposable {
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const rules = { maxPayload: isInteger(1, LARGEST_PAYLOAD), signals: isSignals }
+    const most = options.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
+    const rules = { maxPayload: isInteger(1, most), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
     const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
     if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)
@@ -103,9 +109,9 @@ export class Millpond implements AsyncDisposable {
     )
     this.#workers = new PondWorkers(store, this.#sweeper, this.#bells)
     this.#results = new Results(store, (waiting) => (waiting ? this.#bells.need() : this.#bells.release()))
-    const pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
+    this.#pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
     this.#capacityWaiters = new CapacityWaiters(
-      pusher,
+      this.#pusher,
       () => this.#bells.need(),
       (queue) => this.#events.emit('full', { queue }),
     )
@@ -115,7 +121,7 @@ export class Millpond implements AsyncDisposable {
       events: this.#events,
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
-      pusher,
+      pusher: this.#pusher,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -128,6 +134,11 @@ export class Millpond implements AsyncDisposable {
       addWorker: (worker) => this.#workers.add(worker),
       removeWorker: (worker) => this.#workers.remove(worker),
     }
+  }
+
+  /** @internal What a test moves. */
+  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher } {
+    return { workers: this.#workers, sweeper: this.#sweeper, pusher: this.#pusher }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */
@@ -306,7 +317,7 @@ export class Millpond implements AsyncDisposable {
 
   /** @param left settles when no push waits for room any more */
   async #flushed(left: Promise<void>): Promise<void> {
-    await this.#internals.pusher.flushed()
+    await this.#pusher.flushed()
     await left
     await Promise.allSettled(this.#pushes)
     await this.#results.close()

@@ -18,6 +18,7 @@ import type { MillpondError } from '../values/errors.ts'
 import { UnsentLog } from '../values/job-log.ts'
 import type { Linked, LinkedList } from '../values/linked-list.ts'
 import type { Context } from './context.ts'
+import type { Deadline } from './deadline.ts'
 
 type AttemptState = 'buffered' | 'awaitingReplica' | 'running' | 'ending' | 'stopped'
 
@@ -61,7 +62,7 @@ export class Attempt implements Linked<Attempt> {
   /** What its handler has logged and the store was not told of; undefined: it has logged nothing. */
   unsentLog: UnsentLog | undefined
   /** Stops it when its handler has run for too long. */
-  timeout: NodeJS.Timeout | undefined
+  deadline: Deadline | undefined
   /** What its handler was given. */
   context: Context | undefined
   /** With a batch handler, once it runs. */
