@@ -12,15 +12,15 @@ import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { type OnError, reporter } from '../web/problem.ts'
+import { tokenFault } from '../web/tokens.ts'
+import type { UnauthorizedClient } from '../web/unauthorized.ts'
 import { LIMITS } from './bounds.ts'
 import { type Delivery, deliver } from './delivery.ts'
-import { tokenFault } from './guard.ts'
 import { Service } from './service.ts'
-import type { UnauthorizedClient } from './unauthorized.ts'
 
+export type { UnauthorizedClient } from '../web/unauthorized.ts'
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
-export type { UnauthorizedClient } from './unauthorized.ts'
 
 export interface ServeOptions {
   /**

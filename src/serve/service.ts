@@ -8,6 +8,7 @@ import type { Store } from '../store.ts'
 import { answer } from '../web/answer.ts'
 import { clientOf } from '../web/permits.ts'
 import { errorAnswer, type OnError, Refusal } from '../web/problem.ts'
+import { type UnauthorizedClient, UnauthorizedClients } from '../web/unauthorized.ts'
 import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import type { Limits } from './bounds.ts'
@@ -22,7 +23,6 @@ import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
 import { serviceRoutes } from './routes/service.ts'
-import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
 
 export interface ServiceOptions {
   store: Store

@@ -8,8 +8,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TtlMap } from '../values/ttl-map.ts'
-import { Permits } from '../web/permits.ts'
-import { Refusal } from '../web/problem.ts'
+import { Permits } from './permits.ts'
+import { Refusal } from './problem.ts'
 
 /** A client that got a 401, for `onUnauthorized`. */
 export interface UnauthorizedClient {
