@@ -6,6 +6,7 @@
  *   stores/STORE/sql-files.js, lua-files.js  the SQL or Lua of `contract/STORE/`
  *   cache/redis/lua-files.js                 the Lua of `contract/cache/`
  *   FOLDER/PROGRAM-code.js                   the code of a thread or process with all that it imports, as a data: URL
+ *   dashboard/page-files.js                  the files of the dashboard's page
  *   serve/version.js                         the package's version
  */
 import { execFileSync } from 'node:child_process'
@@ -17,6 +18,7 @@ import { LUA_FILES as cache } from '../src/cache/redis/lua-files.ts'
 import { SQL_FILES as postgres } from '../src/stores/postgres/sql-files.ts'
 import { LUA_FILES as redis } from '../src/stores/redis/lua-files.ts'
 import { SQL_FILES as sqlite } from '../src/stores/sqlite/sql-files.ts'
+import { buildPage } from './page.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist'))
@@ -47,6 +49,13 @@ for (const [module, contract, files] of [
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 write('serve/version.js', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
+
+const page = JSON.stringify([...(await buildPage())], null, 1)
+write(
+  'dashboard/page-files.js',
+  "The files of the dashboard's page, by name.",
+  `const FILES = new Map(${page});\nexport const pageFiles = async () => FILES;`,
+)
 
 /** Programs that run in a thread or process of their own: module, function that gives its URL. One may hold another one before it. */
 const PROGRAMS = [

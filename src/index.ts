@@ -56,7 +56,7 @@ export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.
 export type { CloseOptions, CloseReport, PondCloseOptions } from './values/close-options.ts'
 export type { Duration } from './values/duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
-export type { AttemptEvent, JobEvent, PondEvents, Timings } from './values/events.ts'
+export type { ActionEvent, AttemptEvent, JobEvent, PondEvents, Timings } from './values/events.ts'
 export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { LogLine } from './values/job-log.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'

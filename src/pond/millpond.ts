@@ -136,9 +136,10 @@ export class Millpond implements AsyncDisposable {
     }
   }
 
-  /** @internal What a test moves. */
-  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher } {
-    return { workers: this.#workers, sweeper: this.#sweeper, pusher: this.#pusher }
+  /** @internal What a test moves, and what the dashboard reads. */
+  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher; store: Store; events: PondEmitter } {
+    const [workers, sweeper, pusher] = [this.#workers, this.#sweeper, this.#pusher]
+    return { workers, sweeper, pusher, store: this.#store, events: this.#events }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */

@@ -16,6 +16,22 @@ export interface AttemptEvent extends JobEvent {
   /** 0 to 9, higher first. */
   priority: number
 }
+/** What somebody did with the dashboard. */
+export interface ActionEvent {
+  /** As the dashboard's rights name the caller. */
+  who: string
+  /** Such as `requeue`, `pause` or `override`. */
+  action: string
+  queue: string
+  /** The job, where it was one. */
+  id?: string
+  /** The group, where its limits were changed. */
+  group?: string
+  /** The settings, where they were changed. */
+  settings?: readonly string[]
+  /** How many jobs were changed; of other actions, 1. */
+  count: number
+}
 /** Both in milliseconds. */
 export interface Timings {
   /** From due to started. */
@@ -56,6 +72,8 @@ export interface PondEvents {
    * is shown as a process warning.
    */
   overridden: [event: { queue: string; settings: readonly SettingName[] }]
+  /** Somebody has changed something with a dashboard of this pond. */
+  action: [event: ActionEvent]
   /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
   error: [error: MillpondError]
 }
@@ -74,6 +92,7 @@ const NAMES: Readonly<Record<keyof PondEvents, true>> = {
   rateLimited: true,
   full: true,
   overridden: true,
+  action: true,
   error: true,
 }
 

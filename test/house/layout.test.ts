@@ -10,7 +10,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((file) => /\.(ts|sql|lua|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
+  .filter((file) => /\.(tsx?|sql|lua|md|json|css)$/.test(file) && !file.endsWith('package-lock.json'))
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
   ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
@@ -27,7 +27,7 @@ test('no file has 500 lines', () => {
 })
 
 test('no line of code has over 140 characters', () => {
-  const code = tracked.filter((file) => /^src\/.*\.ts$|^contract\/.*\.(?:sql|lua)$/.test(file))
+  const code = tracked.filter((file) => /^src\/.*\.tsx?$|^contract\/.*\.(?:sql|lua)$/.test(file))
   const long = code.flatMap((file) =>
     read(file)
       .split('\n')
@@ -69,6 +69,7 @@ const FLOORS = [
   ['coalesce'],
   ['cache'],
   ['web'],
+  ['dashboard'],
   ['serve'],
   ['cli'],
 ]

@@ -1,0 +1,67 @@
+/** What the operations of the API work with. */
+import type { Millpond } from '../pond/millpond.ts'
+import type { ActionEvent } from '../values/events.ts'
+import { Refusal, refuseUnknownJob } from '../web/problem.ts'
+import type { Redaction } from './redact.ts'
+import { type Caller, unknownQueue } from './rights.ts'
+import type { May } from './views.ts'
+
+export interface Context {
+  /** In the order that the page lists them. */
+  ponds: ReadonlyMap<string, Millpond>
+  redaction: Redaction
+  /** Called after each action. */
+  acted: (event: ActionEvent, pond: Millpond) => void
+}
+
+/** A checked call of one operation. */
+export class Call {
+  readonly request: Request
+  readonly caller: Caller
+  readonly context: Context
+  readonly store: string
+  readonly pond: Millpond
+
+  /** @throws Refusal: 404, there is no such store */
+  constructor(request: Request, caller: Caller, context: Context, store: string | undefined) {
+    const name = store ?? context.ponds.keys().next().value ?? ''
+    const pond = context.ponds.get(name)
+    if (pond === undefined) throw new Refusal(404, 'There is no such store.')
+    this.request = request
+    this.caller = caller
+    this.context = context
+    this.store = name
+    this.pond = pond
+  }
+
+  /** A queue that exists, and that the caller may see. @throws Refusal: 404 */
+  async seen(queue: string): Promise<May> {
+    const may = this.caller.sees(this.store, queue)
+    const [known] = await this.pond.parts.store.operations.stats({ queue, minutes: 0 })
+    return known === undefined ? unknownQueue() : may
+  }
+
+  /** The same, for a change. @throws Refusal: 403, 404 */
+  async operated(queue: string): Promise<May> {
+    return mustOperate(await this.seen(queue))
+  }
+
+  /** A job of a queue that the caller may see, as the store has it. @throws Refusal: 404 */
+  async job(id: string) {
+    const [record] = await this.pond.parts.store.operations.find({ ids: [id] })
+    const may = record && this.caller.may(this.store, record.queue)
+    if (!record || may === undefined) return refuseUnknownJob()
+    return { record, may }
+  }
+
+  /** Tells of an action. */
+  acted(action: string, queue: string, more: Partial<ActionEvent> = {}): void {
+    this.context.acted({ who: this.caller.who, action, queue, count: 1, ...more }, this.pond)
+  }
+}
+
+/** @throws Refusal: 403 */
+export function mustOperate(may: May): May {
+  if (!may.operate) throw new Refusal(403, 'You may look at this queue, and change nothing of it.')
+  return may
+}

@@ -1,0 +1,210 @@
+/** The jobs of a queue in one state, and changes of all that the search finds. */
+import { useMemo, useState } from 'preact/hooks'
+import type { JobState } from '../../store.ts'
+import type { BulkAction, JobRow, JobsPage, QueuePage } from '../views.ts'
+import { Bulk } from './bulk.tsx'
+import { duration } from './format.ts'
+import { serverNow, useAsk } from './live.ts'
+import { Ago, Badge, Empty, Fault, Num } from './parts.tsx'
+import { go, jobLink, queueLink } from './route.ts'
+import { parseSearch, STATES, withTerm } from './search.ts'
+import { SearchBox } from './search-box.tsx'
+
+const ACTIONS: Readonly<Record<JobState, readonly BulkAction[]>> = {
+  ...{ waiting: ['cancel', 'remove'], scheduled: ['promote', 'cancel', 'remove'], running: ['cancel'] },
+  ...{ dead: ['requeue', 'remove'], cancelled: ['requeue', 'remove'], done: ['remove'] },
+}
+export const ACTION_NAMES: Readonly<Record<BulkAction, string>> = {
+  ...{ requeue: 'Retry all', cancel: 'Cancel all', remove: 'Remove all', promote: 'Run all now' },
+}
+/** Milliseconds that `pushed:<1h` keeps its meaning: a search whose bounds moved at every tick would never be the same. */
+const STEADY = 10_000
+
+interface Props {
+  store: string
+  queue: string
+  text: string
+  page: QueuePage | undefined
+}
+
+export const Jobs = ({ store, queue, text, page }: Props) => {
+  const [pages, setPages] = useState<readonly string[]>([])
+  const [action, setAction] = useState<BulkAction | undefined>(undefined)
+  const counts = page?.report.counts
+  const first = STATES.find((state) => (counts?.[state] ?? 0) > 0) ?? 'waiting'
+  // The first state with jobs is looked for once, not at every change of the counts.
+  const [usual, setUsual] = useState<JobState | undefined>(undefined)
+  if (usual === undefined && counts !== undefined) setUsual(first)
+  const steady = Math.floor(serverNow() / STEADY) * STEADY
+  const parsed = parseSearch(text, usual ?? first, steady)
+  const { search } = parsed
+  const after = pages.at(-1)
+  const isReady = search !== undefined && counts !== undefined
+  const { answer, fault, again } = useAsk<JobsPage>(
+    'jobs',
+    isReady ? { store, queue, ...search, after, limit: 50 } : undefined,
+  )
+  const state = search?.state ?? first
+  const find = (next: string) => {
+    setPages([])
+    if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/i.test(next)) go(jobLink(store, next.toLowerCase()))
+    else go(queueLink(store, queue, 'jobs', next))
+  }
+  const known = useMemo(() => knownValues(page, answer), [page, answer])
+  return (
+    <>
+      <nav class="states" aria-label="States">
+        {STATES.map((one) => (
+          <a
+            key={one}
+            class={one}
+            href={queueLink(store, queue, 'jobs', withTerm(text, 'state', one))}
+            aria-current={one === state ? 'true' : undefined}
+            onClick={() => setPages([])}
+          >
+            {one} <b>{counts ? <Num value={counts[one]} /> : '–'}</b>
+          </a>
+        ))}
+      </nav>
+      <div class="bar">
+        <SearchBox text={text} known={known} fault={parsed.fault} search={find} />
+        {answer?.may.operate &&
+          ACTIONS[state].map((one) => (
+            <button key={one} type="button" class={one === 'remove' ? 'danger' : ''} onClick={() => setAction(one)}>
+              {ACTION_NAMES[one]} …
+            </button>
+          ))}
+      </div>
+      <Fault text={fault} />
+      {answer?.jobs.length === 0 && (
+        <Empty>{text === '' ? `No job is ${state}.` : `No job that is ${state} fits the search.`}</Empty>
+      )}
+      {answer !== undefined && answer.jobs.length > 0 && <Table store={store} jobs={answer.jobs} state={state} />}
+      {answer !== undefined && (answer.next !== null || pages.length > 0) && (
+        <div class="pager">
+          <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
+            ← Back
+          </button>
+          <button
+            type="button"
+            disabled={answer.next === null}
+            onClick={() => answer.next !== null && setPages([...pages, answer.next])}
+          >
+            Next →
+          </button>
+        </div>
+      )}
+      {action !== undefined && search !== undefined && (
+        <Bulk
+          store={store}
+          queue={queue}
+          action={action}
+          search={search}
+          text={text}
+          close={() => {
+            setAction(undefined)
+            again()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function knownValues(page: QueuePage | undefined, answer: JobsPage | undefined): Record<string, string[]> {
+  const unique = (all: readonly (string | null | undefined)[]) => [
+    ...new Set(all.filter((one): one is string => !!one)),
+  ]
+  const jobs = answer?.jobs ?? []
+  return {
+    group: unique([...(page?.groups ?? []).map(({ group }) => group), ...jobs.map(({ group }) => group)]),
+    key: unique(jobs.map(({ key }) => key)),
+    code: unique([...jobs.map(({ error }) => error?.code), 'HandlerFailed', 'TimedOut', 'LeaseLost']),
+  }
+}
+
+/** Which time a state is about. */
+const TIMES: Readonly<Record<JobState, readonly [label: string, at: (job: JobRow) => number | null]>> = {
+  waiting: ['Due', (job) => job.dueAt],
+  scheduled: ['Due', (job) => job.dueAt],
+  running: ['Started', (job) => job.startedAt],
+  done: ['Finished', (job) => job.finishedAt],
+  dead: ['Finished', (job) => job.finishedAt],
+  cancelled: ['Finished', (job) => job.finishedAt],
+}
+
+const Table = ({ store, jobs, state }: { store: string; jobs: readonly JobRow[]; state: JobState }) => {
+  const [label, at] = TIMES[state]
+  const hasErrors = jobs.some(({ error }) => error !== null)
+  const hasRuns = state === 'done' || state === 'dead'
+  return (
+    <table class="jobs">
+      <thead>
+        <tr>
+          <th scope="col">Job</th>
+          <th scope="col">Group</th>
+          <th scope="col">Key</th>
+          <th scope="col" class="num">
+            Attempt
+          </th>
+          <th scope="col" class="num">
+            Priority
+          </th>
+          <th scope="col" class="num">
+            Pushed
+          </th>
+          <th scope="col" class="num">
+            {label}
+          </th>
+          {hasRuns && (
+            <th scope="col" class="num">
+              Ran
+            </th>
+          )}
+          {hasErrors && <th scope="col">Last error</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {jobs.map((job) => (
+          <tr key={job.id}>
+            <th scope="row" class="mono">
+              <a data-row href={jobLink(store, job.id)} title={job.id}>
+                <span class="mute">{job.id.slice(0, 8)}…</span>
+                {job.id.slice(-12)}
+              </a>
+            </th>
+            <td data-label="Group">{job.group ?? <span class="mute">–</span>}</td>
+            <td data-label="Key">{job.key ?? <span class="mute">–</span>}</td>
+            <td class="num" data-label="Attempt">
+              {job.attempt}
+              <span class="mute"> / {job.attempts}</span>
+            </td>
+            <td class="num" data-label="Priority">
+              {job.priority}
+            </td>
+            <td class="num" data-label="Pushed">
+              <Ago at={job.pushedAt} />
+            </td>
+            <td class="num" data-label={label}>
+              <Ago at={at(job)} />
+            </td>
+            {hasRuns && (
+              <td class="num" data-label="Ran">
+                {job.startedAt !== null && job.finishedAt !== null ? duration(job.finishedAt - job.startedAt) : '–'}
+              </td>
+            )}
+            {hasErrors && (
+              <td class="error" data-label="Last error">
+                {job.error && (
+                  <>
+                    <Badge kind="alarm">{job.error.code}</Badge> {job.error.message}
+                  </>
+                )}
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

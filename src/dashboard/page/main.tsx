@@ -1,0 +1,108 @@
+/** The page. */
+import { render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import 'uplot/dist/uPlot.min.css'
+import './style.css'
+import { ask } from './api.ts'
+import { Job } from './job.tsx'
+import { onKeys } from './keys.ts'
+import { connect, type Live, useLive } from './live.ts'
+import { Login } from './login.tsx'
+import { Notices } from './notices.tsx'
+import { Overview } from './overview.tsx'
+import { Palette } from './palette.tsx'
+import { Empty } from './parts.tsx'
+import { Queue } from './queue.tsx'
+import { go, queueLink, type Route, useRoute } from './route.ts'
+import { cycleTheme, showTheme } from './theme.ts'
+import { Workers } from './workers.tsx'
+
+const STATES: Readonly<Record<Live['state'], string>> = {
+  ...{ connecting: 'connecting', live: 'live', lost: 'no answer', login: 'signed out', forbidden: 'not allowed' },
+}
+
+const App = () => {
+  const live = useLive()
+  const route = useRoute()
+  const [isOpen, setOpen] = useState(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `up` depends on the route
+  useEffect(() => onKeys({ palette: () => setOpen(true), up: () => go(above(route)) }), [JSON.stringify(route)])
+  useEffect(() => {
+    document.title = titleOf(route)
+  })
+  if (live.state === 'login') return <Login />
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => (event.preventDefault(), document.querySelector('main')?.focus())}
+      >
+        To the content
+      </a>
+      <header class="top">
+        <a class="logo" href="#/">
+          <img src="icon.svg" alt="" width={22} height={22} />
+          Millpond
+        </a>
+        <nav aria-label="Views">
+          <a href="#/" aria-current={route.view === 'overview' ? 'page' : undefined}>
+            Overview
+          </a>
+          <a href="#/workers" aria-current={route.view === 'workers' ? 'page' : undefined}>
+            Workers
+          </a>
+        </nav>
+        <span class="grow" />
+        <span class={`live ${live.state}`} role="status">
+          <i aria-hidden="true" />
+          {STATES[live.state]}
+        </span>
+        <button type="button" class="quiet find" onClick={() => setOpen(true)}>
+          Go to … <kbd>⌘K</kbd>
+        </button>
+        <button type="button" class="icon" aria-label="Light, dark, or as the system" onClick={cycleTheme}>
+          ◐
+        </button>
+        {live.tick?.who === 'token' && (
+          <button type="button" class="quiet" onClick={() => ask('logout', {}).finally(connect)}>
+            Sign out
+          </button>
+        )}
+      </header>
+      <main tabIndex={-1}>
+        {live.state === 'forbidden' ? <Empty>You may not use this dashboard.</Empty> : <View route={route} />}
+      </main>
+      {isOpen && <Palette tick={live.tick} route={route} close={() => setOpen(false)} />}
+      <Notices />
+    </>
+  )
+}
+
+const View = ({ route }: { route: Route }) => {
+  switch (route.view) {
+    case 'overview':
+      return <Overview />
+    case 'workers':
+      return <Workers />
+    case 'queue':
+      return <Queue key={`${route.store} ${route.queue}`} {...route} />
+    case 'job':
+      return <Job key={`${route.store} ${route.id}`} {...route} />
+  }
+}
+
+function titleOf(route: Route): string {
+  if (route.view === 'queue') return `${route.queue} · Millpond`
+  if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
+  return route.view === 'workers' ? 'Workers · Millpond' : 'Millpond'
+}
+
+function above(route: Route): string {
+  return route.view === 'queue' && route.tab !== 'jobs' ? queueLink(route.store, route.queue) : '#/'
+}
+
+showTheme()
+connect()
+const place = document.getElementById('app')
+if (place !== null) render(<App />, place)

@@ -1,0 +1,82 @@
+/** One queue: its jobs, lines, groups and settings. */
+import type { QueuePage } from '../views.ts'
+import { Charts } from './charts.tsx'
+import { duration, rate } from './format.ts'
+import { Groups } from './groups.tsx'
+import { Jobs } from './jobs.tsx'
+import { queueOf, useAsk, useLive } from './live.ts'
+import { act } from './notices.tsx'
+import { Badge, Empty, Fault, Num, Stat } from './parts.tsx'
+import { queueLink } from './route.ts'
+import { Settings } from './settings.tsx'
+
+const TABS = ['jobs', 'charts', 'groups', 'settings']
+
+interface Props {
+  store: string
+  queue: string
+  tab: string
+  search: string
+}
+
+export const Queue = ({ store, queue: name, tab, search }: Props) => {
+  const live = useLive()
+  const view = queueOf(live, store, name)
+  const { answer, fault, status, again } = useAsk<QueuePage>('queue', { store, queue: name })
+  if (status === 404) return <Empty>There is no queue {name}, or you may not see it.</Empty>
+  const paused = answer?.report.paused ?? view?.paused ?? false
+  const toggle = async () => {
+    await act(paused ? 'resume' : 'pause', { store, queue: name }, paused ? `${name} goes on` : `${name} is paused`)
+    again()
+  }
+  return (
+    <>
+      <header class="title">
+        <h1>{name}</h1>
+        {paused && <Badge kind="warn">paused</Badge>}
+        {view?.overridden && <Badge kind="note">override</Badge>}
+        <span class="grow" />
+        {answer?.may.operate && (
+          <button type="button" class={paused ? 'solid' : ''} onClick={toggle}>
+            {paused ? 'Resume' : 'Pause'}
+          </button>
+        )}
+      </header>
+      <Fault text={fault} />
+      {view && (
+        <dl class="stats">
+          <Stat label="Waiting">
+            <Num value={view.counts.waiting} />
+            {view.capacity !== null && (
+              <span class="mute">
+                {' / '}
+                <Num value={view.capacity} />
+              </span>
+            )}
+          </Stat>
+          <Stat label="In / s">{rate(view.arrivals)}</Stat>
+          <Stat label="Done / s">{rate(view.completions)}</Stat>
+          <Stat label="Wait p95">{duration(view.wait.p95)}</Stat>
+          <Stat label="Run p95">{duration(answer?.report.run.p95 ?? null)}</Stat>
+          <Stat label="Oldest">{duration(view.oldest)}</Stat>
+          <Stat label="Slots busy">
+            {view.busy}
+            <span class="mute"> / {view.slots}</span>
+          </Stat>
+          <Stat label="Slots needed">{view.needed === null ? '–' : `≈ ${view.needed}`}</Stat>
+        </dl>
+      )}
+      <nav class="tabs" aria-label="Parts of the queue">
+        {TABS.filter((one) => one !== 'groups' || answer?.groups !== null).map((one) => (
+          <a key={one} href={queueLink(store, name, one)} aria-current={one === tab ? 'page' : undefined}>
+            {one}
+          </a>
+        ))}
+      </nav>
+      {tab === 'charts' && <Charts store={store} queue={name} />}
+      {tab === 'groups' && answer && <Groups store={store} queue={name} page={answer} changed={again} />}
+      {tab === 'settings' && answer && <Settings store={store} queue={name} page={answer} changed={again} />}
+      {tab === 'jobs' && <Jobs store={store} queue={name} text={search} page={answer} />}
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+/** Where the page is: the part of the URL behind `#`, which is never sent to a server. */
+import { useEffect, useState } from 'preact/hooks'
+
+export type Route =
+  | { view: 'overview' }
+  | { view: 'queue'; store: string; queue: string; tab: string; search: string }
+  | { view: 'job'; store: string; id: string }
+  | { view: 'workers' }
+
+export function routeOf(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
+  const [view = '', store = '', name = '', tab = ''] = path.split('/').map(decoded)
+  if (view === 'queue' && name !== '') {
+    return { view, store, queue: name, tab: tab || 'jobs', search: new URLSearchParams(query).get('q') ?? '' }
+  }
+  if (view === 'job' && name !== '') return { view, store, id: name }
+  return view === 'workers' ? { view } : { view: 'overview' }
+}
+
+export const queueLink = (store: string, queue: string, tab = 'jobs', search = ''): string => {
+  const query = search === '' ? '' : `?q=${encodeURIComponent(search)}`
+  return `#/queue/${encodeURIComponent(store)}/${encodeURIComponent(queue)}${tab === 'jobs' ? '' : `/${tab}`}${query}`
+}
+export const jobLink = (store: string, id: string): string => `#/job/${encodeURIComponent(store)}/${id}`
+
+export const go = (link: string): void => {
+  location.hash = link
+}
+
+export function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash)
+  useEffect(() => {
+    const changed = () => setHash(location.hash)
+    addEventListener('hashchange', changed)
+    return () => removeEventListener('hashchange', changed)
+  }, [])
+  return routeOf(hash)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

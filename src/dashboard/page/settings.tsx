@@ -1,0 +1,138 @@
+/** Every setting of a queue: what is in effect, who has set it, and a change as an operator, which code does not undo. */
+import { useState } from 'preact/hooks'
+import type { QueueSetting } from '../../pond/queue-options.ts'
+import type { QueuePage } from '../views.ts'
+import { messageOf } from './api.ts'
+import { act, notify } from './notices.tsx'
+import { Badge } from './parts.tsx'
+import { SETTING_ORDER, SETTINGS } from './setting-texts.ts'
+
+interface Props {
+  store: string
+  queue: string
+  page: QueuePage
+  changed: () => void
+}
+
+const BY: Readonly<Record<QueueSetting['by'], string>> = { operator: 'operator', code: 'code', default: 'default' }
+
+export const Settings = ({ store, queue, page, changed }: Props) => (
+  <>
+    <p class="mute">
+      What an operator sets here stays, over restarts and whatever programs give, until it is given back to them.
+    </p>
+    <table class="settings">
+      <thead>
+        <tr>
+          <th scope="col">Setting</th>
+          <th scope="col">In effect</th>
+          <th scope="col">Set by</th>
+          {page.may.operate && <th scope="col">Change</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {SETTING_ORDER.flatMap((name) => {
+          const setting = page.settings.find((one) => one.name === name)
+          return setting === undefined
+            ? []
+            : [
+                <Row
+                  key={name}
+                  store={store}
+                  queue={queue}
+                  setting={setting}
+                  mayChange={page.may.operate}
+                  changed={changed}
+                />,
+              ]
+        })}
+      </tbody>
+    </table>
+  </>
+)
+
+interface RowProps {
+  store: string
+  queue: string
+  setting: QueueSetting
+  mayChange: boolean
+  changed: () => void
+}
+
+const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
+  const { name, value, by, code } = setting
+  const { label, help, shown, override } = SETTINGS[name]
+  const [typed, setTyped] = useState<string | undefined>(undefined)
+  const save = async (event: Event) => {
+    event.preventDefault()
+    try {
+      const settings = override((typed ?? '').trim())
+      if (!(await act('override', { store, queue, settings }, `${label}: ${typed}`))) return
+    } catch (error) {
+      notify(`${label}: ${messageOf(error)}`, true)
+      return
+    }
+    setTyped(undefined)
+    changed()
+  }
+  const giveBack = async () => {
+    await act('clear', { store, queue, names: [name] }, `${label}: given back to code`)
+    changed()
+  }
+  return (
+    <tr>
+      <th scope="row">
+        {label}
+        <small class="mute">{help}</small>
+      </th>
+      <td data-label="In effect">
+        {typed === undefined ? (
+          <b>{shown(value)}</b>
+        ) : (
+          <form onSubmit={save} id={`set-${name}`}>
+            <input
+              aria-label={label}
+              value={typed}
+              ref={(input) => input !== document.activeElement && input?.focus()}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+              onKeyDown={(event) => event.key === 'Escape' && setTyped(undefined)}
+            />
+          </form>
+        )}
+      </td>
+      <td data-label="Set by">
+        <Badge kind={by === 'operator' ? 'note' : 'plain'}>{BY[by]}</Badge>
+        {by === 'operator' && <small class="mute"> code gives {code === undefined ? 'nothing' : shown(code)}</small>}
+      </td>
+      {mayChange && (
+        <td data-label="Change">
+          {typed === undefined ? (
+            <>
+              <button
+                type="button"
+                aria-label={`Edit ${label}`}
+                onClick={() => setTyped(shown(value).replaceAll(',', name === 'backoff' ? ',' : ''))}
+              >
+                Edit
+              </button>
+              {by === 'operator' && (
+                <button type="button" class="quiet" aria-label={`Give ${label} back`} onClick={giveBack}>
+                  Give back
+                </button>
+              )}
+            </>
+          ) : (
+            <>
+              <button type="submit" class="solid" form={`set-${name}`}>
+                Save
+              </button>
+              <button type="button" class="quiet" onClick={() => setTyped(undefined)}>
+                Cancel
+              </button>
+            </>
+          )}
+        </td>
+      )}
+    </tr>
+  )
+}

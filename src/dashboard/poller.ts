@@ -1,0 +1,158 @@
+/**
+ * Asks a store how its queues are, for all pages that are open. One for each pond of the process.
+ *
+ *   idle ── a page follows ──► polling ── the last page leaves ──► idle
+ *
+ * What was seen is kept while idle, so that a page that is opened again begins with it.
+ */
+import type { Millpond } from '../pond/millpond.ts'
+import { type QueuePlan, queuePlan } from '../pond/plan.ts'
+import { queueReport } from '../pond/stats.ts'
+import type { QueueStats, WorkerRecord } from '../store.ts'
+import { isMillpondError } from '../values/errors.ts'
+import { safeText } from '../values/safe-error.ts'
+import { attentionOf } from './attention.ts'
+import { History } from './history.ts'
+import type { Attention, Point, QueueView, StoreView } from './views.ts'
+
+/** Milliseconds between two looks, from the end of the first. */
+const PACE = 2000
+/** How many minutes the percentiles look back. */
+const MINUTES = 5
+/** Queues that are shown. */
+const MAX_QUEUES = 1000
+
+/** A queue without what only its caller knows. */
+export type Seen = Omit<QueueView, 'may'>
+export type SeenStore = Omit<StoreView, 'queues' | 'name'> & { queues: Seen[]; points: Map<string, Point> }
+
+const pollers = new WeakMap<Millpond, Poller>()
+
+export function pollerOf(pond: Millpond): Poller {
+  const known = pollers.get(pond) ?? new Poller(pond)
+  pollers.set(pond, known)
+  return known
+}
+
+export class Poller {
+  readonly #pond: Millpond
+  readonly #history = new History()
+  readonly #followers = new Set<() => void>()
+  #latest: SeenStore | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isLooking = false
+
+  constructor(pond: Millpond) {
+    this.#pond = pond
+  }
+
+  /** undefined before the first look. */
+  get latest(): SeenStore | undefined {
+    return this.#latest
+  }
+
+  get history(): History {
+    return this.#history
+  }
+
+  /** How many follow. */
+  get followers(): number {
+    return this.#followers.size
+  }
+
+  /** @param seen called after each look; it must not throw @returns ends it */
+  follow(seen: () => void): () => void {
+    // One function may follow twice.
+    const own = () => seen()
+    this.#followers.add(own)
+    if (this.#latest !== undefined) own()
+    if (this.#timer === undefined) void this.#look()
+    return () => {
+      this.#followers.delete(own)
+      if (this.#followers.size > 0) return
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+      // What a later page begins with is asked for anew.
+      this.#latest = undefined
+    }
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      this.#latest = await this.#seen()
+    } catch (error) {
+      this.#latest = this.#troubled(error)
+    } finally {
+      this.#isLooking = false
+    }
+    for (const follower of [...this.#followers]) follower()
+    if (this.#followers.size === 0) this.#latest = undefined
+    else this.#timer = setTimeout(() => void this.#look(), PACE).unref()
+  }
+
+  async #seen(): Promise<SeenStore> {
+    const { store } = this.#pond.parts
+    const { operations, capabilities } = store
+    this.#pond.stopping.throwIfAborted()
+    const [all, workers] = await Promise.all([
+      operations.stats({ minutes: capabilities.histograms ? MINUTES : 0 }),
+      capabilities.workers ? operations.workers({}) : [],
+    ])
+    const now = Date.now()
+    const byQueue = Map.groupBy(workers, ({ queue }) => queue)
+    const queues: Seen[] = []
+    const attention: Attention[] = []
+    const points = new Map<string, Point>()
+    for (const stats of all.slice(0, MAX_QUEUES)) {
+      const view = this.#view(stats, byQueue.get(stats.queue) ?? [], now)
+      queues.push(view)
+      attention.push(...attentionOf(stats, { ...view, may: NOTHING }, this.#history.recent(stats.queue)))
+      points.set(stats.queue, this.#history.latest(stats.queue))
+    }
+    this.#history.keepOnly(new Set(points.keys()))
+    attention.sort((a, b) => Number(b.level === 'alarm') - Number(a.level === 'alarm'))
+    return { kind: store.name, capabilities, queues, more: all.length > MAX_QUEUES, attention, points }
+  }
+
+  #view(stats: QueueStats, workers: readonly WorkerRecord[], now: number): Seen {
+    const { counts, wait, paused, capacity, oldestWaiting, overrides } = queueReport(stats.queue, stats)
+    this.#history.add(stats, now, wait.p95 ?? null)
+    const { arrivals, completions, failures } = this.#history.rates(stats.queue)
+    const plan = planOf(stats)
+    const slots = workers.reduce((sum, worker) => sum + worker.slots, 0)
+    const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
+    return {
+      ...{ name: stats.queue, paused, capacity, counts, arrivals, completions, failures, oldest: oldestWaiting },
+      wait: { p50: wait.p50 ?? null, p95: wait.p95 ?? null, p99: wait.p99 ?? null },
+      ...{ workers: workers.length, slots, busy, needed: plan?.measured.work == null ? null : plan.workers },
+      drain: drainOf(counts.waiting, arrivals, completions),
+      overridden: Object.keys(overrides).length > 0,
+    }
+  }
+
+  #troubled(error: unknown): SeenStore {
+    const { name, capabilities } = this.#pond.store
+    const trouble = isMillpondError(error) ? error.code : safeText(error).slice(0, 200)
+    return { kind: name, capabilities, queues: [], more: false, attention: [], points: new Map(), trouble }
+  }
+}
+
+const NOTHING = { operate: false, payloads: false }
+
+function planOf(stats: QueueStats): QueuePlan | undefined {
+  try {
+    return queuePlan(stats, {}, MINUTES)
+  } catch (error) {
+    // More workers than `plan` counts.
+    if (isMillpondError(error, 'InvalidOption')) return undefined
+    throw error
+  }
+}
+
+function drainOf(waiting: number, arrivals: number | null, completions: number | null): number | null {
+  if (waiting === 0) return 0
+  if (arrivals === null || completions === null || completions <= arrivals) return null
+  return (waiting / (completions - arrivals)) * 1000
+}

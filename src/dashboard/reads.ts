@@ -1,0 +1,91 @@
+/** Operations that show something. */
+import { listJobs } from '../pond/listing.ts'
+import { isMillpondError } from '../values/errors.ts'
+import { checkId } from '../values/ids.ts'
+import { checkQueueName } from '../values/names.ts'
+import { checkOptions, defined, isInteger } from '../values/options.ts'
+import type { Call } from './context.ts'
+import { jobPage, jobRow } from './job-views.ts'
+import { SEARCH_RULES, searchQuery } from './search-input.ts'
+import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts'
+
+/** Groups of one page, and jobs whose worker is looked for. */
+const MAX_GROUPS = 200
+const MAX_RUNNING = 500
+
+export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
+export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''
+const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
+
+/** A queue: how it is, its settings and its first groups, or those after one. */
+export async function queue(call: Call, body: object): Promise<QueuePage> {
+  const rules = { queue: isName, after: isText }
+  const { queue: name, after } = checkOptions<{ queue: string; after?: string }>(
+    body as { queue: string },
+    rules,
+    'queue',
+    ['queue'],
+  )
+  const { pond } = call
+  const may = await call.seen(name)
+  const { capabilities, operations } = pond.parts.store
+  const own = pond.queue(name)
+  const [report, settings, groups] = await Promise.all([
+    own.stats(),
+    own.settings(),
+    capabilities.groups ? operations.groups({ queue: name, limit: MAX_GROUPS, ...defined({ after }) }) : null,
+  ])
+  return { may, report, settings, groups }
+}
+
+export async function jobs(call: Call, body: object): Promise<JobsPage> {
+  const rules = { ...SEARCH_RULES, queue: isName, after: isText, limit: isInteger(1, 200) }
+  type Body = Search & { queue: string; after?: string; limit?: number }
+  const { queue: name, ...search } = checkOptions<Body>(body as Body, rules, 'jobs', ['queue', 'state'])
+  const may = await call.seen(name)
+  const { store } = call.pond.parts
+  const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
+  const found = await listJobs(store, query)
+  const next = found.length < query.limit ? null : (found.at(-1)?.cursor ?? null)
+  return { jobs: found.map((record) => jobRow(record, may)), next, may }
+}
+
+export async function job(call: Call, body: object): Promise<JobPage> {
+  const { id } = checkOptions<{ id: string }>(body as { id: string }, { id: isJob }, 'job', ['id'])
+  const { record, may } = await call.job(id)
+  return jobPage(record, may, call.context.redaction, await why(call, id))
+}
+
+/** null: the store cannot tell. */
+async function why({ pond }: Call, id: string): Promise<string | null> {
+  try {
+    return (await pond.explain(id))?.text ?? null
+  } catch (error) {
+    if (isMillpondError(error, 'NotSupported')) return null
+    throw error
+  }
+}
+
+/** The workers, each with what it runs. */
+export async function workers(call: Call, body: object): Promise<{ workers: WorkerRow[] }> {
+  checkOptions(body, {}, 'workers')
+  const { store } = call.pond.parts
+  const all = (await call.pond.workers()).filter(({ queue: name }) => call.caller.may(call.store, name) !== undefined)
+  const names = [...new Set(all.map(({ queue: name }) => name))].slice(0, 100)
+  const running = store.capabilities.lists
+    ? await Promise.all(
+        names.map((name) => store.operations.list({ queue: name, state: 'running', limit: MAX_RUNNING })),
+      )
+    : []
+  const byWorker = Map.groupBy(
+    running.flatMap((page) => page.jobs),
+    ({ worker }) => worker,
+  )
+  return {
+    workers: all.map(({ since, seen, ...worker }) => {
+      const own = (byWorker.get(worker.id) ?? []).filter((record) => record.queue === worker.queue)
+      const shown = own.map(({ id, startedAt }) => ({ id, startedAt })).slice(0, 20)
+      return { ...worker, since: since.getTime(), seen: seen.getTime(), jobs: shown }
+    }),
+  }
+}

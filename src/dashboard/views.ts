@@ -1,0 +1,213 @@
+/** What the dashboard's page and its server say to each other, as JSON. Times are milliseconds since 1970, by the store's clock. */
+import type { Explanation } from '../pond/explain.ts'
+import type { QueueSetting } from '../pond/queue-options.ts'
+import type { QueueReport } from '../pond/stats.ts'
+import type { Capabilities, JobState } from '../store.ts'
+import type { GroupRecord } from '../values/limits.ts'
+
+/** What the caller may do with a queue. */
+export interface May {
+  /** Change jobs and settings. */
+  operate: boolean
+  /** See data, progress, results, logs and the messages of errors. */
+  payloads: boolean
+}
+
+/** Something that a person should look at. */
+export interface Attention {
+  queue: string
+  kind: 'noWorker' | 'full' | 'dead' | 'paused' | 'limit' | 'groups' | 'slots' | 'lost' | 'late'
+  level: 'alarm' | 'warning'
+  text: string
+}
+
+/** Of a queue at one time: [time, jobs that wait, arrivals a second, completions a second, failures a second, p95 of the wait or null]. */
+export type Point = readonly [number, number, number, number, number, number | null]
+
+export interface QueueView {
+  name: string
+  may: May
+  paused: boolean
+  capacity: number | null
+  counts: Record<JobState, number>
+  /** A second, over the last half a minute; null: not known yet. */
+  arrivals: number | null
+  completions: number | null
+  failures: number | null
+  /** Milliseconds, over the last five minutes. */
+  wait: { p50: number | null; p95: number | null; p99: number | null }
+  oldest: number | null
+  workers: number
+  slots: number
+  busy: number
+  /** Workers that are needed, by `plan`; null: nothing was measured. */
+  needed: number | null
+  /** Milliseconds until no job waits, as it goes now; null: it does not shrink, or nothing is known. */
+  drain: number | null
+  overridden: boolean
+}
+
+export interface StoreView {
+  name: string
+  kind: string
+  capabilities: Capabilities
+  queues: QueueView[]
+  /** There are further queues, which are not listed. */
+  more: boolean
+  attention: Attention[]
+  /** Why the store could not be asked; unset: it could. */
+  trouble?: string
+}
+
+/** An event of the stream. */
+export interface Tick {
+  at: number
+  who: string
+  stores: StoreView[]
+  /** Of the first event: what is known from before. Then the newest alone. By store and queue. */
+  points: Record<string, Record<string, Point[]>>
+}
+
+/**
+ * A value of a payload, so that nothing is lost on the way: null, true and so on stand for themselves.
+ *   ['a', items, left] array   ['o', [key, value][], left] object   ['i', digits] big integer   ['n', text] NaN and infinities
+ *   ['b', base64, bytes] bytes   ['s', start, length] a long text that is cut   ['d', ISO text] date   ['x'] redacted   ['u'] undefined
+ * `left`: how many entries are not shown.
+ */
+export type Shown =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly ['a', readonly Shown[], number]
+  | readonly ['o', readonly (readonly [string, Shown])[], number]
+  | readonly ['i' | 'n' | 'd', string]
+  | readonly ['b' | 's', string, number]
+  | readonly ['x' | 'u']
+
+/** A payload. `locked`: the caller may not see it. `sealed`: its key is not here. */
+export type PayloadView =
+  | { state: 'none' | 'locked' }
+  | { state: 'sealed' | 'undecodable'; bytes: number; encoding: string }
+  | { state: 'shown'; bytes: number; encoding: string; value: Shown; redacted: boolean; cut: boolean }
+
+export interface ErrorView {
+  code: string
+  name: string
+  /** null: the caller may not see it. */
+  message: string | null
+  stack: string | null
+}
+
+export interface JobRow {
+  id: string
+  state: JobState
+  priority: number
+  attempt: number
+  attempts: number
+  key: string | null
+  group: string | null
+  pushedAt: number
+  dueAt: number
+  startedAt: number | null
+  finishedAt: number | null
+  worker: string | null
+  error: ErrorView | null
+}
+
+export interface LineView {
+  at: number | null
+  attempt: number | null
+  message: string
+  fields: Shown | null
+  cut: boolean
+}
+
+export interface JobPage extends JobRow {
+  queue: string
+  may: May
+  cost: number
+  timeout: number | null
+  trace: string | null
+  data: PayloadView
+  progress: PayloadView
+  result: PayloadView
+  /** null: the caller may not see it. */
+  log: LineView[] | null
+  /** null: the store cannot tell. */
+  why: Explanation['text'] | null
+}
+
+export interface JobsPage {
+  jobs: JobRow[]
+  /** Where the next page begins; null: there is none. */
+  next: string | null
+  may: May
+}
+
+export interface QueuePage {
+  may: May
+  report: QueueReport
+  settings: QueueSetting[]
+  groups: GroupRecord[] | null
+}
+
+export interface WorkerRow {
+  id: string
+  queue: string
+  host: string
+  pid: number
+  slots: number
+  busy: number
+  since: number
+  seen: number
+  /** Jobs that it runs now, of the first ones looked at. */
+  jobs: { id: string; startedAt: number | null }[]
+}
+
+/** What a bulk change would do. */
+export interface BulkPreviewView {
+  count: number
+  isEstimate: boolean
+  sample: JobRow[]
+  /** Where a run begins that takes only jobs that were there now; null: the store cannot say. */
+  from: string | null
+}
+
+interface BulkProgress {
+  /** How many jobs were looked at, of how many about. */
+  looked: number
+  total: number
+  changed: number
+}
+
+/** A line of the answer of a bulk change. */
+export type BulkLine =
+  | ({ kind: 'progress' } & BulkProgress)
+  | ({ kind: 'done' } & BulkProgress)
+  | ({ kind: 'failed'; message: string } & BulkProgress)
+
+export type BulkAction = 'requeue' | 'cancel' | 'remove' | 'promote'
+
+/** Which jobs a list or a bulk change is about. */
+export interface Search {
+  state: JobState
+  group?: string | undefined
+  key?: string | undefined
+  errorCode?: string | undefined
+  errorText?: string | undefined
+  pushedFrom?: number | undefined
+  pushedBefore?: number | undefined
+  text?: string | undefined
+}
+
+/** What a bulk change is asked for with. */
+export interface BulkBody {
+  queue: string
+  action: BulkAction
+  search: Search
+  /** Only tells what would be changed. */
+  preview?: boolean
+  /** Of the preview. */
+  from?: string
+}
