@@ -51,7 +51,7 @@ export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent):
   if (groupsAtLimit > 0)
     add('warning', 'groups', `${number(groupsAtLimit)} ${groupsAtLimit === 1 ? 'group is' : 'groups are'} at the limit`)
   if (counts.waiting > 0 && nextStart === null) add('warning', 'limit', `at its limit: ${number(counts.running)} run`)
-  else if (counts.waiting > 0 && nextStart > 0) add('warning', 'limit', 'held back by its rate')
+  else if (counts.waiting > 0 && (nextStart ?? 0) > 0) add('warning', 'limit', 'held back by its rate')
   return found
 }
 

@@ -50,7 +50,7 @@ export class Call {
   async job(id: string) {
     const [record] = await this.pond.parts.store.operations.find({ ids: [id] })
     const may = record && this.caller.may(this.store, record.queue)
-    if (!record || may === undefined) return refuseUnknownJob()
+    if (!record || may === null || may === undefined) return refuseUnknownJob()
     return { record, may }
   }
 

@@ -3,6 +3,8 @@
  * when they are first asked for.
  */
 export async function pageFiles(): Promise<ReadonlyMap<string, string>> {
-  const { buildPage } = await import('../../build/page.ts')
+  // Not a constant of the import, or the build's own modules would be compiled into the package.
+  const maker = new URL('../../build/page.ts', import.meta.url)
+  const { buildPage }: { buildPage: () => Promise<Map<string, string>> } = await import(maker.href)
   return buildPage()
 }

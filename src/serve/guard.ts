@@ -22,12 +22,15 @@ export class Guard {
   }
 
   /** @throws Refusal: 403 */
-  checkOrigin(request: Request): void {
-    const host = hostOf(request)
-    if (this.#tokens.size === 0 && !this.#isOwn(host)) {
+  checkHost(request: Request): void {
+    if (this.#tokens.size === 0 && !this.#isOwn(hostOf(request))) {
       throw new Refusal(403, 'The Host header does not name this machine.')
     }
-    if (isForeign(request, host)) {
+  }
+
+  /** @throws Refusal: 403 */
+  checkOrigin(request: Request): void {
+    if (isForeign(request, hostOf(request))) {
       throw new Refusal(403, 'Pages of other origins may not use this service.')
     }
   }

@@ -10,7 +10,7 @@ import { openStore } from '../stores/open.ts'
 import { closeTimeout } from '../values/close-options.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isBoolean, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { type OnError, reporter } from '../web/problem.ts'
 import { tokenFault } from '../web/tokens.ts'
 import type { UnauthorizedClient } from '../web/unauthorized.ts'
@@ -30,6 +30,11 @@ export interface ServeOptions {
   tokens?: readonly string[] | undefined
   /** Without tokens: further names that Host may have. None unless set. */
   hosts?: readonly string[] | undefined
+  /**
+   * Shows the dashboard at `/dashboard/`. With tokens, a browser asks for one of them; each may do everything. Without, everybody whom the
+   * service answers may. false unless set.
+   */
+  dashboard?: boolean | undefined
   /** Queues that are delivered to webhooks. None unless set. */
   deliveries?: readonly Delivery[] | undefined
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
@@ -65,6 +70,7 @@ const RULES: Rules<ServeOptions> = {
   tokens: areTokens,
   hosts: (value) =>
     (Array.isArray(value) && value.every((host) => typeof host === 'string')) || 'an array of host names',
+  dashboard: isBoolean,
   deliveries: (value) => Array.isArray(value) || 'an array of deliveries',
   maxBody: isInteger(1, 512 * 1024 * 1024),
   maxPayload: isInteger(1, LARGEST_PAYLOAD),
@@ -117,8 +123,10 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const opened = await openStore(store, {})
   const pond = new Millpond(opened, maxPayload)
   pond.on('error', (error) => onError(error, undefined))
+  const { tokens = [], hosts = [] } = given
+  const dashboard = given.dashboard === true ? await dashboardOf(pond, tokens, onError) : undefined
   const service = new Service({
-    ...{ store: opened, pond, onError, tokens: given.tokens ?? [], hosts: given.hosts ?? [] },
+    ...{ store: opened, pond, onError, tokens, hosts, ...defined({ dashboard }) },
     limits: { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
     onUnauthorized: (client) => {
       try {
@@ -149,6 +157,15 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     stop: () => service.stop(),
     close: async (ending = {}) => close(closeTimeout(ending)),
   }
+}
+
+/** Loaded only where it is asked for. */
+async function dashboardOf(pond: Millpond, tokens: readonly string[], onError: OnError) {
+  const { dashboard } = await import('../dashboard/index.ts')
+  // Without tokens, the service itself has looked at Host and Origin.
+  const rights = tokens.length === 0 ? () => ({ who: 'local', operator: true, payloads: true }) : undefined
+  const allowed = tokens.map((token) => ({ token, operator: true, payloads: true }))
+  return dashboard(pond, { ...defined({ rights }), tokens: allowed, onError })
 }
 
 /** @throws InvalidOption. Unlike other options, a token is not shown in the error. */

@@ -32,6 +32,8 @@ export interface ServiceOptions {
   /** Further names that Host may have without tokens. */
   hosts: readonly string[]
   onError: OnError
+  /** Answers what is below `/dashboard`, and knows itself who may use it. */
+  dashboard?: (request: Request) => Promise<Response>
   /** Called at every 401. */
   onUnauthorized?: (client: UnauthorizedClient) => void
 }
@@ -46,9 +48,11 @@ export class Service {
   /** Workers over HTTP do not sweep. */
   readonly #sweeper: Sweeper
   readonly #unauthorized: UnauthorizedClients
+  readonly #dashboard: ((request: Request) => Promise<Response>) | undefined
   readonly #stop = new AbortController()
 
-  constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceOptions) {
+  constructor({ store, pond, limits, tokens, hosts, dashboard, onError, onUnauthorized = () => {} }: ServiceOptions) {
+    this.#dashboard = dashboard
     this.#guard = new Guard(tokens, hosts)
     this.#unauthorized = new UnauthorizedClients(limits.maxConnections, this.#stop.signal, onUnauthorized)
     this.#limits = limits
@@ -100,6 +104,8 @@ export class Service {
   async #handle(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url)
     const method = request.method === 'HEAD' ? 'GET' : request.method
+    this.#guard.checkHost(request)
+    if (this.#dashboard !== undefined && /^\/dashboard(?:\/|$)/.test(pathname)) return this.#dashboard(request)
     this.#guard.checkOrigin(request)
     if (!this.#router.isOpen(method, pathname) && !this.#guard.isAuthorized(request)) {
       throw await this.#unauthorized.refusal(clientOf(request), request.signal)

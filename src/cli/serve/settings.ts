@@ -21,6 +21,7 @@ export const OPTIONS = {
   host: { value: 'ADDRESS', help: '127.0.0.1 unless given; one that others can reach needs a token' },
   'token-file': { value: 'FILE', help: 'tokens, one a line, each of 16 characters at least; or MILLPOND_TOKEN' },
   'allow-host': { value: 'NAME', multiple: true, help: 'a further name that Host may have where there is no token' },
+  dashboard: { help: 'shows the dashboard at /dashboard/; a browser asks for a token, if there are any' },
   deliver: { value: 'QUEUE=URL', multiple: true, help: 'delivers the queue to a webhook' },
   'webhook-secrets': {
     value: 'FILE',
@@ -80,6 +81,7 @@ export async function serveSettings(given: Given) {
     }),
     connections: defined({ maxConnections: given.whole('max-connections', 1, 1_000_000) }),
     stopTimeout: given.time('stop-timeout', 0) ?? 30_000,
+    dashboard: given.flag('dashboard'),
     logRequests: given.flag('log-requests'),
     json: given.flag('json'),
   }
@@ -91,7 +93,8 @@ function codeOf(error: unknown): string | undefined {
   return isError(error) && 'code' in error ? String(error.code) : undefined
 }
 
-async function addressOf(host: string): Promise<string> {
+/** @throws UsageError */
+export async function addressOf(host: string): Promise<string> {
   if (isIP(host) !== 0) return host
   try {
     // The checked address is used from here on: the name may lead elsewhere the next time.
@@ -105,11 +108,12 @@ const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   return LOOPBACK.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }
 
-function tokensOf(file: string | undefined, env: Environment): string[] {
+/** @throws UsageError */
+export function tokensOf(file: string | undefined, env: Environment): string[] {
   const text = file === undefined ? (env.MILLPOND_TOKEN ?? '') : content('--token-file', file)
   const lines = text.split('\n').map((line) => line.trim())
   const tokens = lines.filter((line) => line !== '')

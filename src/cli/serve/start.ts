@@ -24,7 +24,7 @@ export async function startServing(
   write: (line: string) => void,
   stopping: AbortSignal,
 ): Promise<Serving | undefined> {
-  const { tokens, hosts, limits, connections, address, port, logRequests, stopTimeout } = settings
+  const { tokens, hosts, limits, connections, address, port, logRequests, stopTimeout, dashboard } = settings
   const log = new Log(write, settings.json)
   const deliveries = settings.deliveries.map((delivery) => ({
     ...delivery,
@@ -32,7 +32,7 @@ export async function startServing(
       log.error(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
   }))
   const opening = serve(settings.store, {
-    ...{ ...limits, ...connections, tokens, hosts, deliveries },
+    ...{ ...limits, ...connections, tokens, hosts, deliveries, dashboard },
     onError: (error) => log.error(isMillpondError(error) ? error.code : errorSummary(error), errorSummary(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
       log.error(`401 ${address}`, 'a request without a right token', { address, times }),
@@ -55,6 +55,7 @@ export async function startServing(
     throw error
   })
   log.info(`listening on ${origin}`, { store: served.store, token: tokens.length > 0 ? 'needed' : 'none' })
+  if (dashboard) log.info(`dashboard at ${origin}/dashboard/`)
   for (const { queue, url } of deliveries) log.info(`delivering ${queue} to ${url.origin}`)
 
   const stop = async (reason: string) => {

@@ -3,6 +3,7 @@ import type { Verb } from '../verb.ts'
 
 export const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   serve: () => import('./serve.ts'),
+  dashboard: () => import('./dashboard.ts'),
   move: () => import('./move.ts'),
   plan: () => import('./plan.ts'),
 }

@@ -81,6 +81,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
                 <p class="locked">🔒 You may not see messages of errors of this queue.</p>
               ) : (
                 // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+                // biome-ignore lint/a11y/useSemanticElements: a section has no monospaced text of its own
                 <pre class="stack" role="region" tabIndex={0} aria-label="Last error">
                   {job.error.stack ?? job.error.message}
                 </pre>

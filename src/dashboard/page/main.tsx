@@ -2,7 +2,10 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import 'uplot/dist/uPlot.min.css'
-import './style.css'
+import './style/base.css'
+import './style/controls.css'
+import './style/views.css'
+import './style/narrow.css'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
 import { onKeys } from './keys.ts'
@@ -25,7 +28,6 @@ const App = () => {
   const live = useLive()
   const route = useRoute()
   const [isOpen, setOpen] = useState(false)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `up` depends on the route
   useEffect(() => onKeys({ palette: () => setOpen(true), up: () => go(above(route)) }), [JSON.stringify(route)])
   useEffect(() => {
     document.title = titleOf(route)
@@ -33,13 +35,9 @@ const App = () => {
   if (live.state === 'login') return <Login />
   return (
     <>
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => (event.preventDefault(), document.querySelector('main')?.focus())}
-      >
+      <button type="button" class="skip" onClick={() => document.querySelector('main')?.focus()}>
         To the content
-      </a>
+      </button>
       <header class="top">
         <a class="logo" href="#/">
           <img src="icon.svg" alt="" width={22} height={22} />

@@ -81,6 +81,7 @@ export const Dialog = ({
     }
   }, [])
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, too
     <dialog
       ref={box}
       aria-label={title}

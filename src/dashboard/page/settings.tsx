@@ -51,6 +51,11 @@ export const Settings = ({ store, queue, page, changed }: Props) => (
   </>
 )
 
+/** Focuses a field when it appears. */
+function focused(input: HTMLInputElement | null): void {
+  if (input !== document.activeElement) input?.focus()
+}
+
 interface RowProps {
   store: string
   queue: string
@@ -93,7 +98,7 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
             <input
               aria-label={label}
               value={typed}
-              ref={(input) => input !== document.activeElement && input?.focus()}
+              ref={focused}
               onInput={(event) => setTyped(event.currentTarget.value)}
               onKeyDown={(event) => event.key === 'Escape' && setTyped(undefined)}
             />

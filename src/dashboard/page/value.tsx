@@ -140,6 +140,7 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
       )}
       {view.state === 'shown' && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/useSemanticElements: a section has no monospaced text of its own
         <pre class="tree" role="region" tabIndex={0} aria-label={title}>
           <Value value={view.value} />
         </pre>

@@ -1,0 +1,2 @@
+/** Style sheets are imported for the build alone. */
+declare module '*.css'
