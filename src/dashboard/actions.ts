@@ -83,9 +83,9 @@ export async function requeue(call: Call, body: object): Promise<object> {
 }
 
 export async function cancel(call: Call, body: object): Promise<object> {
-  const { id, queue } = await operatedJob(call, body, 'cancel')
+  const { id, queue, state: before } = await operatedJob(call, body, 'cancel')
   const state = (await call.pond.cancel(id)) ?? refuseUnknownJob()
-  if (state !== 'cancelled') throw new Refusal(409, `The job stays as it is: it is ${state}.`)
+  if (state !== 'cancelled' || before === 'cancelled') throw new Refusal(409, `The job stays as it is: it is ${state}.`)
   call.acted('cancel', queue, { id })
   return {}
 }

@@ -15,7 +15,15 @@ interface LinesProps {
   shown: (value: number) => string
 }
 
-const styleOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+/** A colour as a canvas takes it: of the scheme that is shown now. */
+function colorOf(name: string): string {
+  const probe = document.createElement('i')
+  probe.style.color = `var(${name})`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
 
 const Lines = ({ title, points, columns, shown }: LinesProps) => {
   const place = useRef<HTMLDivElement>(null)
@@ -26,8 +34,8 @@ const Lines = ({ title, points, columns, shown }: LinesProps) => {
     const { current } = place
     if (current === null) return
     const axis = {
-      stroke: styleOf('--mute'),
-      grid: { stroke: styleOf('--line'), width: 1 },
+      stroke: colorOf('--mute'),
+      grid: { stroke: colorOf('--line'), width: 1 },
       ticks: { show: false },
       font: '12px system-ui',
     }
@@ -42,7 +50,7 @@ const Lines = ({ title, points, columns, shown }: LinesProps) => {
         series: [
           {},
           ...columns.map(([label, color]) => ({
-            ...{ label, stroke: styleOf(color), width: 2, points: { show: false } },
+            ...{ label, stroke: colorOf(color), width: 2, points: { show: false } },
             value: (_: uPlot, value: number | null) => (value === null ? '–' : shown(value)),
           })),
         ],
@@ -72,7 +80,7 @@ export const Charts = ({ store, queue }: { store: string; queue: string }) => {
   const points = pointsOf(store, queue)
   if (points.length < 2) return <Empty>The lines begin with the second look at the store …</Empty>
   return (
-    <div class="charts">
+    <div class="charts" key={colorOf('--text')}>
       <Lines title="Waiting jobs" points={points} columns={[['waiting', '--accent', 1]]} shown={short} />
       <Lines
         title="Jobs a second"

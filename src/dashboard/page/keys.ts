@@ -40,7 +40,7 @@ export function onKeys({ palette, up }: { palette: () => void; up: () => void })
 /** Moves the focus to the next or the previous row. */
 function step(by: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')]
-  const at = rows.findIndex((row) => document.activeElement === row)
+  const at = rows.findIndex((row) => row.matches(':focus'))
   const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by]
   next?.focus()
   next?.scrollIntoView({ block: 'nearest' })

@@ -52,7 +52,7 @@ const App = () => {
           </a>
         </nav>
         <span class="grow" />
-        <span class={`live ${live.state}`} role="status">
+        <span class={`link ${live.state}`} role="status">
           <i aria-hidden="true" />
           {STATES[live.state]}
         </span>

@@ -45,9 +45,6 @@ export const SearchBox = ({ text, known, fault, search }: Props) => {
     <div class="search">
       <input
         ref={input}
-        type="search"
-        // The types know this role only with a `list` of the browser's own.
-        list={undefined}
         role="combobox"
         aria-label="Search jobs"
         aria-expanded={found.length > 0}
