@@ -117,7 +117,7 @@ export const Sure = ({
   const [asked, setAsked] = useState(false)
   if (!asked) {
     return (
-      <button type="button" class="danger" disabled={disabled} onClick={() => setAsked(true)}>
+      <button key="ask" type="button" class="danger" disabled={disabled} onClick={() => setAsked(true)}>
         {label}
       </button>
     )

@@ -114,6 +114,8 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
           {typed === undefined ? (
             <>
               <button
+                // Of its own: the click must not go on as one of the button that takes its place, which submits.
+                key="edit"
                 type="button"
                 aria-label={`Edit ${label}`}
                 onClick={() => setTyped(shown(value).replaceAll(',', name === 'backoff' ? ',' : ''))}
@@ -128,7 +130,7 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
             </>
           ) : (
             <>
-              <button type="submit" class="solid" form={`set-${name}`}>
+              <button key="save" type="submit" class="solid" form={`set-${name}`}>
                 Save
               </button>
               <button type="button" class="quiet" onClick={() => setTyped(undefined)}>
