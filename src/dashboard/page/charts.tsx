@@ -69,7 +69,7 @@ const Lines = ({ title, points, columns, shown }: LinesProps) => {
   useEffect(() => plot.current?.setData(data as uPlot.AlignedData))
   return (
     <section class="card chart" aria-label={title}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <div ref={place} />
     </section>
   )

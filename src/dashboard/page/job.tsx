@@ -73,7 +73,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
           {job.error !== null && (
             <section class="card">
               <header>
-                <h3>Last error</h3>
+                <h2>Last error</h2>
                 <Badge kind="alarm">{job.error.code}</Badge>
                 <span class="mute">{job.error.name}</span>
               </header>
@@ -146,7 +146,7 @@ const Log = ({ job: { log } }: { job: JobPage }) => {
   return (
     <section class="card">
       <header>
-        <h3>Log</h3>
+        <h2>Log</h2>
         <span class="mute">the last {log.length} lines</span>
       </header>
       <ol class="log">

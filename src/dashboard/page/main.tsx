@@ -39,9 +39,9 @@ const App = () => {
         To the content
       </button>
       <header class="top">
-        <a class="logo" href="#/">
+        <a class="logo" href="#/" aria-label="Millpond">
           <img src="icon.svg" alt="" width={22} height={22} />
-          Millpond
+          <span>Millpond</span>
         </a>
         <nav aria-label="Views">
           <a href="#/" aria-current={route.view === 'overview' ? 'page' : undefined}>

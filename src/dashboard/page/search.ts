@@ -92,8 +92,8 @@ function pushed(search: Search, value: string, now: number): string | undefined 
 
 /** In the order of the text; a value in quotes may have spaces. */
 function termsOf(text: string): Term[] {
-  return [...text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))|([a-z]+):(?=\s|$)/gi)].map(
-    ([, name = '', quoted, plain, bare]) => {
+  return [...text.matchAll(/([a-z]+):(?=\s|$)|(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))/gi)].map(
+    ([, bare, name = '', quoted, plain]) => {
       if (bare !== undefined) return { name: bare.toLowerCase(), value: '' }
       return { name: name.toLowerCase(), value: quoted ?? plain ?? '' }
     },

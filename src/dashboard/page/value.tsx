@@ -122,7 +122,7 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
   return (
     <section class="card payload">
       <header>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         {'bytes' in view && (
           <span class="mute">{`${bytes(view.bytes)} ${view.encoding === 'msgpack' ? 'MessagePack' : view.encoding === 'json' ? 'JSON' : 'bytes'}`}</span>
         )}
