@@ -23,16 +23,17 @@ export type { Rights, Scope } from './rights.ts'
 
 export interface DashboardOptions {
   /**
-   * What a request may do, decided by the host application: `(request) => isAdmin(request) && { operator: true }`. Anything falsy is a 403;
-   * a Response is sent as it is. `'local'`: programs and people of this machine may do everything, and nobody else anything; only for a
-   * server that listens on loopback. Unset: `tokens` decide. One of both is needed.
+   * What a request may do, decided by the host application: `(request) => isAdmin(request) && { operator: true }`.
+   * Anything falsy is a 403; a Response is sent as it is. `'local'`: programs and people of this machine may do
+   * everything, and nobody else anything; only for a server that listens on loopback. Unset: `tokens` decide. One of
+   * both is needed.
    */
   rights?: RightsHook | 'local' | undefined
   /** Tokens, each with its rights. A browser shows a form for one. None unless set. */
   tokens?: readonly DashboardToken[] | undefined
   /**
-   * Paths in payloads that are never shown, such as `data.card.number` or `**.password`. `*` is any name, `**` any number of names. Payloads
-   * then cannot be edited, nor searched for a text. None unless set.
+   * Paths in payloads that are never shown, such as `data.card.number` or `**.password`. `*` is any name, `**` any
+   * number of names. Payloads then cannot be edited, nor searched for a text. None unless set.
    */
   redact?: readonly string[] | undefined
   /** Called after each action: who did what. The event `action` of the pond tells the same. Unset: nothing is called. */

@@ -1,6 +1,6 @@
 /**
- * The event stream of a page. All pages share the pollers; each gets what its caller may see. Nothing is buffered: an event is made when the
- * reader asks for it, of what was seen last.
+ * The event stream of a page. All pages share the pollers; each gets what its caller may see. Nothing is buffered: an
+ * event is made when the reader asks for it, of what was seen last.
  */
 
 import type { Poller, SeenStore } from './poller.ts'

@@ -10,7 +10,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((file) => /\.(tsx?|sql|lua|md|json|css)$/.test(file) && !file.endsWith('package-lock.json'))
+  .filter((file) => /\.(tsx?|sql|lua|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
   ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },

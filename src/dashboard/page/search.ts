@@ -1,6 +1,6 @@
 /**
- * The search box: qualifiers and words, as in `state:dead group:tenant-7 error:"connection reset" pushed:<1h`. Words without a qualifier are
- * looked for in the data.
+ * The search box: qualifiers and words, as in `state:dead group:tenant-7 error:"connection reset" pushed:<1h`. Words
+ * without a qualifier are looked for in the data.
  */
 import type { JobState } from '../../store.ts'
 import type { Search } from '../views.ts'

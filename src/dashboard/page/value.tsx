@@ -116,6 +116,8 @@ function plainOf(value: Shown): unknown {
   return entries.some(([, item]) => item === NOT_JSON) ? NOT_JSON : Object.fromEntries(entries)
 }
 
+const ENCODINGS: Readonly<Record<string, string>> = { json: 'JSON', msgpack: 'MessagePack', bytes: 'bytes' }
+
 export const Payload = ({ title, view }: { title: string; view: PayloadView }) => {
   if (view.state === 'none') return null
   const json = view.state === 'shown' ? jsonOf(view.value) : undefined
@@ -123,9 +125,7 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
     <section class="card payload">
       <header>
         <h2>{title}</h2>
-        {'bytes' in view && (
-          <span class="mute">{`${bytes(view.bytes)} ${view.encoding === 'msgpack' ? 'MessagePack' : view.encoding === 'json' ? 'JSON' : 'bytes'}`}</span>
-        )}
+        {'bytes' in view && <span class="mute">{`${bytes(view.bytes)} ${ENCODINGS[view.encoding] ?? ''}`}</span>}
         {view.state === 'shown' && view.redacted && <Badge kind="lock">partly redacted</Badge>}
         {json !== undefined && (
           <button type="button" class="quiet" onClick={() => copy(json)}>

@@ -1,0 +1,164 @@
+/** The dashboard at any path of each server, in `serve`, and as a command. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { serve as serveHono } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { dashboard } from '../../src/dashboard/index.ts'
+import { Millpond } from '../../src/index.ts'
+import { serve } from '../../src/serve/index.ts'
+import { toFastify } from '../../src/web/fastify.ts'
+import { toNode } from '../../src/web/node.ts'
+import { startMillpond } from '../cli/fixture.ts'
+import { ran } from '../cli/in-process.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { ALL, firstTick } from './fixture.ts'
+
+async function handlerOf(t: TestContext) {
+  const pond = await Millpond.open('memory:')
+  after(t, () => pond.close({ timeout: 100 }))
+  await pond.queue('emails').push({ to: 'ada' })
+  return dashboard(pond, { rights: () => ALL })
+}
+
+/** Asks what a browser would ask. */
+async function asked(base: string, headers: Record<string, string> = {}): Promise<void> {
+  const without = await fetch(base.slice(0, -1), { headers })
+  assert.equal(without.url, base, 'a slash is added')
+  const html = await (await fetch(base, { headers })).text()
+  for (const [, file = ''] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    const response = await fetch(new URL(file, base), { headers })
+    assert.equal(response.status, 200, file)
+    assert.ok((await response.text()).length > 0)
+  }
+  const body = JSON.stringify({ queue: 'emails', state: 'waiting' })
+  const jobs = await fetch(`${base}api/jobs`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  })
+  assert.equal(jobs.status, 200)
+  assert.match(await jobs.text(), /"state":"waiting"/)
+  assert.equal((await firstTick(base, headers)).stores[0].queues[0].name, 'emails')
+}
+
+test('Express, below a path and after a body parser', async (t) => {
+  const app = express()
+  app.use(express.json())
+  app.use('/admin/queues', toNode(await handlerOf(t)))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  after(t, () => (server.closeAllConnections(), server.close()))
+  await asked(`http://127.0.0.1:${(server.address() as AddressInfo).port}/admin/queues/`)
+})
+
+test('Fastify, as a plugin with a prefix', async (t) => {
+  const app = fastify({ forceCloseConnections: true })
+  app.register(toFastify(await handlerOf(t)), { prefix: '/admin/queues' })
+  const origin = await app.listen({ port: 0, host: '127.0.0.1' })
+  after(t, () => app.close())
+  await asked(`${origin}/admin/queues/`)
+})
+
+test('Hono, below a path', async (t) => {
+  const handle = await handlerOf(t)
+  const app = new Hono()
+  app.all('/admin/queues', (c) => handle(c.req.raw))
+  app.all('/admin/queues/*', (c) => handle(c.req.raw))
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => resolve(port))
+  const port = await promise
+  after(t, () => ('closeAllConnections' in server && server.closeAllConnections(), server.close()))
+  await asked(`http://127.0.0.1:${port}/admin/queues/`)
+})
+
+test('part of serve: at /dashboard/, with the tokens of the service', async (t) => {
+  const token = 'a-token-of-some-length'
+  for (const tokens of [[], [token]]) {
+    const service = await serve('memory:', { tokens, dashboard: true })
+    const headers = {
+      'content-type': 'application/json',
+      ...(tokens.length > 0 && { authorization: `Bearer ${token}` }),
+    }
+    const at = (path: string, init: RequestInit = {}) => service.handle(new Request(`http://127.0.0.1${path}`, init))
+    assert.equal((await at('/dashboard/')).status, 200)
+    assert.equal((await at('/dashboard')).status, 302)
+    const body = '{}'
+    const workers = (more: object) =>
+      at('/dashboard/api/workers', { method: 'POST', headers: { ...headers, ...more }, body })
+    assert.equal((await workers({})).status, 200)
+    assert.equal((await workers({ 'sec-fetch-site': 'cross-site' })).status, 403)
+    if (tokens.length > 0) assert.equal((await workers({ authorization: 'Bearer nonsense-of-length' })).status, 401)
+    else assert.equal((await service.handle(new Request('http://evil.example/dashboard/'))).status, 403)
+    await service.close()
+  }
+  const plain = await serve('memory:')
+  assert.equal((await plain.handle(new Request('http://127.0.0.1/dashboard/'))).status, 404)
+  await plain.close()
+})
+
+test('millpond dashboard: several stores, rights taken away, actions in the log, and a stop', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = scratch(t)
+  const urls = ['one', 'two'].map((name) => `sqlite:${join(folder, `${name}.db`)}`)
+  for (const url of urls) {
+    const pond = await Millpond.open(url)
+    await pond.queue('emails').push({ secret: 'canary' })
+    await pond.close()
+  }
+  const [one = '', two = ''] = urls
+  const running = await startMillpond([
+    'dashboard',
+    '--store',
+    `main=${one}`,
+    '--store',
+    `archive=${two}`,
+    '--port',
+    '0',
+    '--no-payloads',
+  ])
+  const base = `${running.origin}/`
+  await asked(base)
+  assert.deepEqual(
+    (await firstTick(base)).stores.map(({ name }: { name: string }) => name),
+    ['main', 'archive'],
+  )
+  const post = (body: object, name: string) =>
+    fetch(`${base}api/${name}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  assert.equal((await post({ store: 'archive', queue: 'emails' }, 'pause')).status, 200)
+  const search = { state: 'waiting', text: 'canary' }
+  assert.equal((await post({ store: 'archive', queue: 'emails', ...search }, 'jobs')).status, 403)
+  assert.equal(await running.end('SIGTERM'), 0)
+  const log = running.lines.join('\n')
+  assert.match(log, /pause emails who=local count=1/)
+  assert.doesNotMatch(log, /canary/)
+})
+
+test('millpond dashboard refuses what would open it to others, and what it does not understand', async (t) => {
+  const folder = scratch(t)
+  const file = join(folder, 'tokens')
+  writeFileSync(file, 'short\n')
+  const store = ['--store', `sqlite:${join(folder, 'none.db')}`]
+  for (const [args, message] of [
+    [[...store, '--host', '0.0.0.0'], /can be reached by others: give a token/],
+    [[...store, '--token-file', file], /16 characters/],
+    [[], /--store is missing/],
+    [[...store, ...store], /each has a name/],
+    [['--store', 'a=memory:', '--store', 'a=memory:'], /the same name/],
+    [store, /StoreUnavailable|there is no|does not exist/],
+  ] as const) {
+    const { code, err } = await ran(['dashboard', '--port', '0', ...args])
+    assert.match(err, message)
+    assert.notEqual(code, 0)
+  }
+})
