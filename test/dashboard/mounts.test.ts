@@ -13,7 +13,7 @@ import { dashboard } from '../../src/dashboard/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { serve } from '../../src/serve/index.ts'
 import { toFastify } from '../../src/web/fastify.ts'
-import { toNode } from '../../src/web/node.ts'
+import { closeServer, toNode } from '../../src/web/node.ts'
 import { startMillpond } from '../cli/fixture.ts'
 import { ran } from '../cli/in-process.ts'
 import { after, scratch } from '../support/cleaning.ts'
@@ -53,7 +53,7 @@ test('Express, below a path and after a body parser', async (t) => {
   app.use('/admin/queues', toNode(await handlerOf(t)))
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  after(t, () => (server.closeAllConnections(), server.close()))
+  after(t, () => closeServer(server, { timeout: 100 }))
   await asked(`http://127.0.0.1:${(server.address() as AddressInfo).port}/admin/queues/`)
 })
 
@@ -73,11 +73,11 @@ test('Hono, below a path', async (t) => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => resolve(port))
   const port = await promise
-  after(t, () => ('closeAllConnections' in server && server.closeAllConnections(), server.close()))
+  after(t, () => 'closeAllConnections' in server && closeServer(server, { timeout: 100 }))
   await asked(`http://127.0.0.1:${port}/admin/queues/`)
 })
 
-test('part of serve: at /dashboard/, with the tokens of the service', async (t) => {
+test('part of serve: at /dashboard/, with the tokens of the service', async () => {
   const token = 'a-token-of-some-length'
   for (const tokens of [[], [token]]) {
     const service = await serve('memory:', { tokens, dashboard: true })
