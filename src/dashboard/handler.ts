@@ -39,7 +39,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 const FILES: ReadonlySet<string> = new Set(['page.js', 'page.css', 'icon.svg'])
 /** Pages that are open at once, and those of one client. */
 const MAX_STREAMS = 200
-const MAX_STREAMS_PER_CLIENT = 20
+const MAX_STREAMS_PER_CLIENT = 50
 const BODY_TIMEOUT = 15_000
 /** Seconds. */
 const RETRY_AFTER = 5

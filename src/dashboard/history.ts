@@ -26,7 +26,7 @@ interface Rates {
   failures: number | null
 }
 
-const EMPTY: Point = [0, 0, 0, 0, 0, null]
+const EMPTY: Point = [0, 0, null, null, null, null]
 
 export class History {
   readonly #lines = new Map<string, Line>()
@@ -39,7 +39,7 @@ export class History {
     if (last !== undefined && last.totals.pushed > totals.pushed) line.samples.length = line.points.length = 0
     const before = line.samples.at(-1)
     const rate = (name: keyof QueueStats['totals']) =>
-      before === undefined ? 0 : perSecond(before, { at, totals }, name)
+      before === undefined ? null : perSecond(before, { at, totals }, name)
     line.points.push([at, counts.waiting, rate('pushed'), rate('done'), rate('failed'), p95])
     line.samples.push({ at, totals })
     const most = Math.max(10, Math.min(MAX_POINTS, Math.floor(MAX_POINTS_IN_ALL / this.#lines.size)))

@@ -21,8 +21,11 @@ export interface Attention {
   text: string
 }
 
-/** Of a queue at one time: [time, jobs that wait, arrivals a second, completions a second, failures a second, p95 of the wait or null]. */
-export type Point = readonly [number, number, number, number, number, number | null]
+/**
+ * Of a queue at one time: [time, jobs that wait, arrivals, completions and failures a second, p95 of the wait]; null: not
+ * known.
+ */
+export type Point = readonly [number, number, number | null, number | null, number | null, number | null]
 
 export interface QueueView {
   name: string

@@ -83,8 +83,8 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         await page.locator(shown).first().waitFor()
         await open?.()
         assert.deepEqual(await axe(page), [], hash)
-        const wide = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        const wide = Number(
+          await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
         )
         assert.ok(wide <= 0, `${hash} is ${wide} pixels too wide`)
       }

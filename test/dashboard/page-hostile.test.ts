@@ -80,7 +80,7 @@ describe('hostile texts', { skip: noBrowser }, () => {
     const { page } = await visit(t, `http://127.0.0.1:${(evil.address() as AddressInfo).port}/`)
     await page.waitForLoadState()
     const framed = page.frames().find((frame) => frame !== page.mainFrame())
-    assert.equal(await framed?.evaluate(() => document.querySelector('#app') !== null).catch(() => false), false)
+    assert.equal(await framed?.evaluate("document.querySelector('#app') !== null").catch(() => false), false)
     const results = await page.evaluate(
       async ([target, job]) => {
         const tries = [

@@ -21,6 +21,8 @@ async function send(name: string, body: object, signal?: AbortSignal): Promise<R
     if (signal?.aborted) throw error
     throw new Refused(0, 'The server cannot be reached.')
   })
+  // The host application asks for a login: the browser goes there itself.
+  if (response.redirected) location.reload()
   if (response.ok) return response
   const document: unknown = await response.json().catch(() => ({}))
   const detail =

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import type { Point } from '../views.ts'
-import { duration, rate, short } from './format.ts'
+import { clock, duration, rate, short } from './format.ts'
 import { pointsOf, useLive } from './live.ts'
 import { Empty } from './parts.tsx'
 
@@ -25,6 +25,9 @@ function colorOf(name: string): string {
   return color
 }
 
+/** @param seconds since 1970 */
+const timeOf = (seconds: number): string => clock(seconds * 1000).slice(11, 19)
+
 const Lines = ({ title, points, columns, shown }: LinesProps) => {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -46,9 +49,12 @@ const Lines = ({ title, points, columns, shown }: LinesProps) => {
         cursor: { y: false },
         legend: { show: true },
         scales: { y: { range: (_, least, most) => [Math.min(0, least), most <= 0 ? 1 : most * 1.1] } },
-        axes: [axis, { ...axis, size: 60, values: (_, all) => all.map(shown) }],
+        axes: [
+          { ...axis, values: (_, all) => all.map(timeOf) },
+          { ...axis, size: 60, values: (_, all) => all.map(shown) },
+        ],
         series: [
-          {},
+          { label: 'at', value: (_, at: number | null) => (at === null ? '–' : timeOf(at)) },
           ...columns.map(([label, color]) => ({
             ...{ label, stroke: colorOf(color), width: 2, points: { show: false } },
             value: (_: uPlot, value: number | null) => (value === null ? '–' : shown(value)),
@@ -92,7 +98,12 @@ export const Charts = ({ store, queue }: { store: string; queue: string }) => {
         ]}
         shown={rate}
       />
-      <Lines title="Wait, p95 of 5 minutes" points={points} columns={[['p95', '--warn', 5]]} shown={duration} />
+      <Lines
+        title="Wait, p95 of 5 minutes"
+        points={points}
+        columns={[['p95', '--warn', 5]]}
+        shown={(ms) => (ms === 0 ? '0' : duration(ms))}
+      />
     </div>
   )
 }

@@ -35,7 +35,7 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
     <>
       <p class="mute">
         Each group: {most === null ? 'no limit of running jobs' : `${count(most)} at once`},{' '}
-        {rateText(limits?.group?.rate)} starts.
+        {limits?.group?.rate == null ? 'no limit of starts' : `${rateText(limits.group.rate)} starts`}.
       </p>
       <Fault text={further.fault} />
       <table class="groups">

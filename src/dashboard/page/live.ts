@@ -95,11 +95,21 @@ export interface Asked<Answer> {
   again: () => void
 }
 
-/** Asks now, at every tick, and when `again` is called; never twice at once. @param body undefined: not at all */
+interface Found<Answer> {
+  text?: string
+  answer?: Answer | undefined
+  fault?: string
+  status?: number
+}
+
+/**
+ * Asks now, at every tick, and when `again` is called; never twice at once. The answer may be to the question before.
+ * @param body undefined: not at all
+ */
 export function useAsk<Answer>(name: string, body: object | undefined): Asked<Answer> {
   const { tick } = useLive()
   const text = body === undefined ? undefined : JSON.stringify(body)
-  const [found, setFound] = useState<{ text?: string; answer?: Answer; fault?: string; status?: number }>({})
+  const [found, setFound] = useState<Found<Answer>>({})
   const [times, setTimes] = useState(0)
   const asking = useRef<string | undefined>(undefined)
   const wanted = useRef(text)
@@ -118,12 +128,13 @@ export function useAsk<Answer>(name: string, body: object | undefined): Asked<An
       .then((next) => {
         if (asking.current === text) asking.current = undefined
         // A slow answer must not stand for a later question.
-        if (wanted.current === text) setFound(next)
+        if (wanted.current === text) setFound(({ answer }) => ({ answer, ...next }))
       })
   }, [name, text, tick, times])
   const isCurrent = found.text === text
   return {
-    answer: isCurrent ? found.answer : undefined,
+    // The last answer stays until the next one is there, so that nothing flickers.
+    answer: found.answer,
     fault: isCurrent ? found.fault : undefined,
     status: isCurrent ? found.status : undefined,
     again: () => setTimes((n) => n + 1),

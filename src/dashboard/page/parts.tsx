@@ -37,9 +37,10 @@ export const Stat = ({ label, children, tone = '' }: { label: string; children: 
 )
 
 /** @param lines each drawn over the same time, from 0 to the greatest of all */
-export const Sparkline = ({ lines, label }: { lines: readonly (readonly number[])[]; label: string }) => {
+export const Sparkline = ({ lines, label }: { lines: readonly (readonly (number | null)[])[]; label: string }) => {
   const [width, height] = [120, 26]
-  const most = Math.max(...lines.flat(), 0)
+  const known = lines.map((values) => values.filter((value) => value !== null))
+  const most = Math.max(...known.flat(), 0)
   const pathOf = (values: readonly number[]) => {
     const step = width / Math.max(1, values.length - 1)
     const y = (value: number) => height - 1.5 - (most === 0 ? 0 : (value / most) * (height - 3))
@@ -49,7 +50,7 @@ export const Sparkline = ({ lines, label }: { lines: readonly (readonly number[]
   }
   return (
     <svg class="spark" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label} preserveAspectRatio="none">
-      {lines.map((values, index) => values.length > 1 && <path class={`line${index}`} d={pathOf(values)} />)}
+      {known.map((values, index) => values.length > 1 && <path class={`line${index}`} d={pathOf(values)} />)}
     </svg>
   )
 }
