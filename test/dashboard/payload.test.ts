@@ -68,8 +68,7 @@ test('sealed and damaged payloads are shown as that, and the rest of the job wit
     after(t, () => pond.close({ timeout: 100 }))
     return pond
   }
-  const keys = { one: randomBytes(32).toString('base64') }
-  const sealing = await open({ seal: { keys, current: 'one' } })
+  const sealing = await open({ seal: { keys: [{ id: 'one', key: randomBytes(32) }] } })
   const { id } = await sealing.queue('sealed').push({ secret: 'canary' }, { key: 'k' })
   const plain = await open({})
   const without = await startDashboard(t, plain)

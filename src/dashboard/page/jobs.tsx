@@ -4,7 +4,7 @@ import type { JobState } from '../../store.ts'
 import type { BulkAction, JobRow, JobsPage, QueuePage } from '../views.ts'
 import { Bulk } from './bulk.tsx'
 import { duration } from './format.ts'
-import { serverNow, useAsk } from './live.ts'
+import { serverNow, storeOf, useAsk, useLive } from './live.ts'
 import { Ago, Badge, Empty, Fault, Num } from './parts.tsx'
 import { go, jobLink, queueLink } from './route.ts'
 import { parseSearch, STATES, withTerm } from './search.ts'
@@ -17,6 +17,8 @@ const ACTIONS: Readonly<Record<JobState, readonly BulkAction[]>> = {
 export const ACTION_NAMES: Readonly<Record<BulkAction, string>> = {
   ...{ requeue: 'Retry all', cancel: 'Cancel all', remove: 'Remove all', promote: 'Run all now' },
 }
+/** What each needs of the store. */
+const NEEDS = { requeue: 'requeue', cancel: 'cancel', remove: 'remove', promote: 'update' } as const
 /** Milliseconds that `pushed:<1h` keeps its meaning: a search whose bounds moved at every tick would never be the same. */
 const STEADY = 10_000
 
@@ -50,6 +52,8 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
     if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/i.test(next)) go(jobLink(store, next.toLowerCase()))
     else go(queueLink(store, queue, 'jobs', next))
   }
+  const can = storeOf(useLive(), store)?.capabilities
+  const offered = ACTIONS[state].filter((one) => can?.[NEEDS[one]] !== false)
   const known = useMemo(() => knownValues(page, answer), [page, answer])
   return (
     <>
@@ -69,7 +73,7 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
       <div class="bar">
         <SearchBox text={text} known={known} fault={parsed.fault} search={find} />
         {answer?.may.operate &&
-          ACTIONS[state].map((one) => (
+          offered.map((one) => (
             <button key={one} type="button" class={one === 'remove' ? 'danger' : ''} onClick={() => setAction(one)}>
               {ACTION_NAMES[one]} …
             </button>

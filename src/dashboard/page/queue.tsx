@@ -4,13 +4,13 @@ import { Charts } from './charts.tsx'
 import { duration, rate } from './format.ts'
 import { Groups } from './groups.tsx'
 import { Jobs } from './jobs.tsx'
-import { queueOf, useAsk, useLive } from './live.ts'
+import { queueOf, storeOf, useAsk, useLive } from './live.ts'
 import { act } from './notices.tsx'
 import { Badge, Empty, Fault, Num, Stat } from './parts.tsx'
 import { queueLink } from './route.ts'
 import { Settings } from './settings.tsx'
 
-const TABS = ['jobs', 'charts', 'groups', 'settings']
+const TABS = ['jobs', 'charts', 'groups', 'settings'] as const
 
 interface Props {
   store: string
@@ -24,6 +24,12 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
   const view = queueOf(live, store, name)
   const { answer, fault, status, again } = useAsk<QueuePage>('queue', { store, queue: name })
   if (status === 404) return <Empty>There is no queue {name}, or you may not see it.</Empty>
+  const can = storeOf(live, store)?.capabilities
+  // What the store cannot do is not offered.
+  const tabs = TABS.filter((one) => {
+    if (one === 'groups') return can?.groups !== false
+    return one === 'settings' ? can?.settings !== false : true
+  })
   const paused = answer?.report.paused ?? view?.paused ?? false
   const toggle = async () => {
     await act(paused ? 'resume' : 'pause', { store, queue: name }, paused ? `${name} goes on` : `${name} is paused`)
@@ -36,7 +42,7 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
         {paused && <Badge kind="warn">paused</Badge>}
         {view?.overridden && <Badge kind="note">override</Badge>}
         <span class="grow" />
-        {answer?.may.operate && (
+        {answer?.may.operate && can?.settings && (
           <button type="button" class={paused ? 'solid' : ''} onClick={toggle}>
             {paused ? 'Resume' : 'Pause'}
           </button>
@@ -67,7 +73,7 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
         </dl>
       )}
       <nav class="tabs" aria-label="Parts of the queue">
-        {TABS.filter((one) => one !== 'groups' || answer?.groups !== null).map((one) => (
+        {tabs.map((one) => (
           <a key={one} href={queueLink(store, name, one)} aria-current={one === tab ? 'page' : undefined}>
             {one}
           </a>
@@ -76,7 +82,8 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
       {tab === 'charts' && <Charts store={store} queue={name} />}
       {tab === 'groups' && answer && <Groups store={store} queue={name} page={answer} changed={again} />}
       {tab === 'settings' && answer && <Settings store={store} queue={name} page={answer} changed={again} />}
-      {tab === 'jobs' && <Jobs store={store} queue={name} text={search} page={answer} />}
+      {tab === 'jobs' && can?.lists === false && <Empty>This store cannot list its jobs.</Empty>}
+      {tab === 'jobs' && can?.lists && <Jobs store={store} queue={name} text={search} page={answer} />}
     </>
   )
 }
