@@ -1,0 +1,68 @@
+/** Publishes messages with confirms: what is answered `stored` is on the disks of a majority. */
+import type { ConfirmChannel, Options } from 'amqplib'
+import { blocked } from '../errors.ts'
+import { Lane, type Link } from './link.ts'
+
+export interface Letter {
+  exchange: string
+  /** Where to, or by which it comes back from a delay. */
+  key: string
+  body: Buffer
+  properties: Options.Publish & { messageId: string }
+}
+
+/** `refused`: by a limit of the queue. `unrouted`: there is no such queue. */
+export type Published = 'stored' | 'refused' | 'unrouted'
+
+export class Publisher {
+  readonly #link: Link
+  readonly #lane: Lane<ConfirmChannel>
+  /** Ids of messages that came back; their confirms follow. */
+  readonly #returned = new Set<string | undefined>()
+  readonly #pending = new Set<Promise<unknown>>()
+
+  constructor(link: Link) {
+    this.#link = link
+    this.#lane = new Lane<ConfirmChannel>(link, async (model) => {
+      const channel = await model.createConfirmChannel()
+      channel.on('return', ({ properties }) => this.#returned.add(properties.messageId))
+      return channel
+    })
+  }
+
+  /** All in one go, in their order. @throws StoreUnavailable, StoreFull, Closed */
+  async publish(letters: readonly Letter[]): Promise<Published[]> {
+    const channel = await this.#lane.get()
+    if (this.#link.blocked !== undefined) throw blocked(this.#link.settings.where, this.#link.blocked)
+    const publishing = this.#link.inTime(this.#confirmed(channel, letters))
+    this.#pending.add(publishing)
+    try {
+      return await publishing
+    } finally {
+      this.#pending.delete(publishing)
+    }
+  }
+
+  /** Resolves when all that is under way has its answer. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#pending)
+  }
+
+  #confirmed(channel: ConfirmChannel, letters: readonly Letter[]): Promise<Published[]> {
+    return new Promise((resolve, reject) => {
+      const answers: Published[] = []
+      let left = letters.length
+      if (left === 0) resolve(answers)
+      for (const [index, { exchange, key, body, properties }] of letters.entries()) {
+        const options = { ...properties, persistent: true, mandatory: true }
+        channel.publish(exchange, key, body, options, (error: unknown) => {
+          const isRefused = error instanceof Error && error.message === 'message nacked'
+          if (error !== null && !isRefused) reject(error)
+          const isUnrouted = this.#returned.size > 0 && this.#returned.delete(properties.messageId)
+          answers[index] = isRefused ? 'refused' : isUnrouted ? 'unrouted' : 'stored'
+          if (--left === 0) resolve(answers)
+        })
+      }
+    })
+  }
+}

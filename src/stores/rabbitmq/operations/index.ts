@@ -1,0 +1,51 @@
+import type { Operations } from '../../../store.ts'
+import type { MemoryState } from '../state.ts'
+import { cancel } from './cancel.ts'
+import { claim } from './claim.ts'
+import { configure, limitGroup, settings } from './configure.ts'
+import { complete, fail, release } from './end.ts'
+import { extend } from './extend.ts'
+import { ahead, find } from './find.ts'
+import { groups, list } from './list.ts'
+import { push } from './push.ts'
+import { remove } from './remove.ts'
+import { requeue } from './requeue.ts'
+import { restore } from './restore.ts'
+import { record, stats } from './stats.ts'
+import { sweep } from './sweep.ts'
+import { update } from './update.ts'
+import { heartbeat, workers } from './workers.ts'
+
+export function operationsOf(state: MemoryState): Operations {
+  const on =
+    <In, Out>(operation: (state: MemoryState, input: In) => Out | Promise<Out>) =>
+    async (input: In): Promise<Out> => {
+      state.assertOpen()
+      return operation(state, input)
+    }
+  return {
+    configure: on(configure),
+    limitGroup: on(limitGroup),
+    settings: on(settings),
+    push: on(push),
+    claim: on(claim),
+    complete: on(complete),
+    fail: on(fail),
+    release: on(release),
+    extend: on(extend),
+    sweep: on(sweep),
+    cancel: on(cancel),
+    update: on(update),
+    requeue: on(requeue),
+    remove: on(remove),
+    restore: on(restore),
+    find: on(find),
+    list: on(list),
+    groups: on(groups),
+    ahead: on(ahead),
+    stats: on(stats),
+    record: on(record),
+    heartbeat: on(heartbeat),
+    workers: on(workers),
+  }
+}

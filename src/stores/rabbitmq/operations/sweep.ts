@@ -1,0 +1,37 @@
+import type { Swept } from '../../../store.ts'
+import { send, type StoreContext, totalsOf } from '../context.ts'
+import { HEADER } from '../names.ts'
+import { type Delivery, LEASE_LOST, type Source } from '../source.ts'
+import { copyOf } from '../wire.ts'
+
+/** Of this process alone: RabbitMQ takes back the jobs of a process that is lost, and moves what is due, by itself. */
+export async function sweep(context: StoreContext, { limit }: { limit: number }): Promise<Swept> {
+  const now = context.now()
+  let ended = 0
+  for (const [queue, source] of context.sources) {
+    const silent = source.held.filter(({ leaseUntil }) => leaseUntil <= now).slice(0, limit - ended)
+    if (silent.length > 0) await takeBack(context, queue, source, silent)
+    ended += silent.length
+  }
+  const lost = context.lost.splice(0, limit)
+  const more = ended >= limit || context.lost.length > 0
+  return { lost, promoted: 0, expired: 0, more, nextDue: null, queues: context.registry.queues.size }
+}
+
+async function takeBack(context: StoreContext, queue: string, source: Source, silent: Delivery[]): Promise<void> {
+  const isLast = ({ job }: Delivery): boolean => job.attempt >= job.attempts
+  const due = { [HEADER.due]: context.now() }
+  const again = silent.filter((each) => !isLast(each))
+  await send(
+    context,
+    again.map((each) => copyOf(each, queue, { ...due, [HEADER.attempt]: each.job.attempt })),
+  )
+  await source.bury(silent.filter(isLast), LEASE_LOST)
+  source.acknowledge(silent)
+  totalsOf(context, queue).lost += silent.length
+  for (const each of silent) {
+    const { id, attempt } = each.job
+    context.lost.push({ id, queue, attempt, state: isLast(each) ? 'dead' : 'waiting' })
+  }
+  context.bells.ring('work', queue)
+}
