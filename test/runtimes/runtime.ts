@@ -10,7 +10,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { missingOf, variableOf } from '../servers/shared.ts'
 import { casesOf } from './report.ts'
-import { DIFFERENCES, filesFor, type Reasons, type RuntimeName, UNSURE } from './suites.ts'
+import { DIFFERENCES, filesFor, ON_SERVERS, type Reasons, type RuntimeName, UNSURE } from './suites.ts'
 import { testPackage } from './user.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -51,12 +51,18 @@ function versionOf(runtime: RuntimeName): { version: string } | { missing: strin
   }
 }
 
-/** Without what Node's test runner tells its own children; with one server of each kind, as the client is the same for the other; with a sample of the vectors, as stores decide what they say. */
-function environment(): NodeJS.ProcessEnv {
+/**
+ * Without what Node's test runner tells its own children, and with a sample of the vectors, as stores decide what they say. Servers: one of
+ * each kind, as the client is the same for the other. Files about producers, workers and `serve` have memory and SQLite alone:
+ * the clients of Redis and PostgreSQL are run by test/conformance.
+ */
+function environment(file = ''): NodeJS.ProcessEnv {
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...rest } = process.env
-  for (const name of ['redis-cluster', 'pgbouncer'] as const) {
+  const without = ['redis-cluster', 'pgbouncer'] as const
+  const alone = /^test\/(api|serve)\//.test(file) && !ON_SERVERS.includes(file)
+  for (const name of alone ? ([...without, 'redis', 'postgres'] as const) : without) {
     delete rest[variableOf(name)]
-    rest[missingOf(name)] = 'its tests run on Node alone'
+    rest[missingOf(name)] = 'its tests run on Node, or on another file'
   }
   return { ...rest, NO_COLOR: '1', MILLPOND_TEST_VECTORS_EVERY: '6' }
 }
@@ -105,7 +111,7 @@ async function run(runtime: RuntimeName, file: string): Promise<Ran> {
   try {
     const child = spawn(PROGRAMS[runtime], COMMANDS[runtime](file, path), {
       cwd: ROOT,
-      env: environment(),
+      env: environment(file),
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: PATIENCE,
       killSignal: 'SIGKILL',

@@ -35,6 +35,9 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/web/stop.test.ts': 'processes of Node that end by signals',
 }
 
+/** Of the files about producers, workers and `serve`: what has to do with the clients of servers. */
+export const ON_SERVERS: readonly string[] = ['test/api/transactions.test.ts', 'test/api/batch-transactions.test.ts']
+
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'
 
 const COLLECTION = 'it asks V8 for a full collection, by a flag of Node’s'
