@@ -94,7 +94,7 @@ export interface Operations {
   complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
   /** Ends claims as failed. */
   fail(input: OfQueue<Failure>): Promise<FailOutcome[]>
-  /** Gives claims back: the job waits at its old position, and the claim does not count as an attempt. */
+  /** Gives claims back: the job waits at its old place, and the claim does not count as an attempt. */
   release(input: OfQueue<Release>): Promise<HoldOutcome[]>
   /** Extends leases and keeps progress. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
@@ -194,7 +194,7 @@ export interface Capabilities {
 }
 
 /**
- * A notification: a hint that something happened in a queue. It may be lost, repeated or needless.
+ * A bell: a hint that something happened in a queue. It may be lost, repeated or needless.
  *
  *   work       jobs may be waiting
  *   room       the queue may have free capacity
@@ -227,7 +227,7 @@ export interface Store {
   readonly transactions?: StoreTransactions
   /** Set if `capabilities.replicas`. */
   readonly replicas?: StoreReplicas
-  /** Calls the listener for each notification, until the returned function is called. @throws Closed */
+  /** Calls the listener for each bell, until the returned function is called. @throws Closed */
   listen(listener: (bell: Bell) => void): () => void
   /** Closes the store. Later calls reject with `Closed`. May be called more than once. */
   close(): Promise<void>

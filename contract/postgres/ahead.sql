@@ -16,14 +16,14 @@ begin
   if job.line = -1 then
     return (select count(*) from (
       select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and state = 'waiting' and line = -1
-        and (priority > job.priority or priority = job.priority and seq < job.seq)
-      order by priority desc, seq limit 1000) as before);
+        and (priority > job.priority or priority = job.priority and place < job.place)
+      order by priority desc, place limit 1000) as before);
   end if;
   return (select count(*) from (
     select from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
       select from waiting
       where queue = job.queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
-        and seq >= lines.places[level.nth] and (priority > job.priority or seq < job.seq) limit 1000
+        and place >= lines.places[level.nth] and (priority > job.priority or place < job.place) limit 1000
     ) as ready
     where lines.queue = job.queue and 10 - level.nth >= job.priority limit 1000) as before);
 end $$;

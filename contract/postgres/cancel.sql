@@ -31,7 +31,7 @@ begin
       if found then
         job := v_waiting;
         v_was := v_waiting.state;
-        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.seq) then
+        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.place) then
           perform advance(v_waiting.queue, v_waiting.line > 0);
         end if;
         exit;

@@ -108,12 +108,12 @@ begin
       from generate_series(1, 10 - claim.min_priority) as level(nth) cross join lateral (
         select ready.ctid, ready.bytes
         from generate_subscripts(v_lines, 1) as line(nth) cross join lateral (
-          select ctid, seq, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
+          select ctid, place, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
           where queue = v_queue and line = v_lines[line.nth] and state = 'waiting' and priority = (10 - level.nth)::smallint
-            and seq >= v_places[line.nth][level.nth]
-          order by seq limit claim."limit"
+            and place >= v_places[line.nth][level.nth]
+          order by place limit claim."limit"
           for update skip locked
-        ) as ready order by ready.seq limit claim."limit"
+        ) as ready order by ready.place limit claim."limit"
       ) as head
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
       where (select not q.paused and pause_end(q.paused_until, q.pause_length, at) <= at from queues as q where q.id = v_queue)
@@ -132,24 +132,24 @@ begin
       with taken as (
         delete from waiting where ctid = any (v_ctids) returning *
       ), moved as (
-        insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
+        insert into running (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
           "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
+        select place, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
           key,
           "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + holds
         from taken
         returning *
       ), sorted as (
-        select * from moved order by priority desc, seq
+        select * from moved order by priority desc, place
       )
       select '[' || string_agg(
           '["' || id || '",' || fence || ',' || attempt || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
             to_json(coalesce(data, encode(data_bytes, 'base64'))) ||
             case when key is null and "group" is null and timeout is null and trace is null and encoding = 'json' then ']'
             else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
-        count(*), array_agg(line) filter (where is_milestone(line, seq))
+        count(*), array_agg(line) filter (where is_milestone(line, place))
       into jobs, v_count, v_passed from sorted;
-      insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'waiting', 'running', 'claim', v_count);
+      insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'waiting', 'running', 'claim', v_count);
       if bounded then perform ring('room', claim.queue); end if;
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
@@ -172,7 +172,7 @@ begin
     else
       select greatest(due_at - at, 0) into retry_after from waiting
       where queue = v_queue and state = 'scheduled' and due_at >= (select last_value from swept_due)
-      order by due_at, seq limit 1;
+      order by due_at, place limit 1;
       retry_after := least(retry_after, v_wait);
     end if;
   end if;

@@ -13,20 +13,20 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now   bigint := time_of(complete.now);
-  v_queue integer;
-  v_keep  bigint;
-  v_slot  smallint := -1;
-  v_done  integer[];
-  v_keys  text[];
-  v_count integer;
-  v_freed text[];
-  v_slots boolean;
+  v_now     bigint := time_of(complete.now);
+  v_queue   integer;
+  v_keep    bigint;
+  v_segment smallint := -1;
+  v_done    integer[];
+  v_keys    text[];
+  v_count   integer;
+  v_freed   text[];
+  v_slots   boolean;
 begin
   select id, keep_done into v_queue, v_keep from queues where name = complete.queue;
   if not found then return '{}'; end if;
   if v_keep > 0 then
-    v_slot := current_slot();
+    v_segment := current_segment();
     with ended as (
       delete from running using (
         select * from unnest(complete.ids, complete.fences, complete.results) with ordinality as given(id, fence, result, nth) order by id
@@ -34,12 +34,12 @@ begin
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
-      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
+      insert into done (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
         "group",
-        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, slot,
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, segment,
         result_encoding, result, result_bytes)
-      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
-        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_slot,
+      select place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_segment,
         encoding_of(result), text_of(result), bytes_of(result)
       from ended
     )
@@ -61,8 +61,8 @@ begin
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
-    insert into moves (queue, slot, was, becomes, cause, count)
-    values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, 'complete', v_count);
+    insert into moves (queue, segment, was, becomes, cause, count)
+    values (v_queue, v_segment, 'running', case when v_keep > 0 then 'done' else 'gone' end, 'complete', v_count);
     if v_freed is not null then insert into arrivals (queue, groups, freed) values (v_queue, v_freed, true); end if;
     perform ring('finished', complete.queue);
     if v_slots then perform ring('work', complete.queue); end if;

@@ -87,7 +87,7 @@ begin
   end if;
   -- What is kept may be due sooner now.
   if (v_after.keep_done, v_after.keep_dead) is distinct from (v_before.keep_done, v_before.keep_dead) then
-    update slots set look_at = null where look_at is not null;
+    update segments set look_at = null where look_at is not null;
   end if;
   select jsonb_object_agg(name, v_apply -> name) into v_limits
   from unnest(array['running', 'rate', 'grouped', 'groupRunning', 'groupRate']) as name where v_apply ? name;

@@ -31,7 +31,7 @@ begin
   left join lateral (
     select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting'
       and line = -1
-    order by priority desc, seq limit 1
+    order by priority desc, place limit 1
   ) as head on true
   cross join lateral (
     select count(*) as running from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1

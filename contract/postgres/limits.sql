@@ -177,7 +177,7 @@ language plpgsql as $$
 declare
   v_ctids tid[] := array(
     select ctid from millpond.waiting where queue = p_queue and line >= 0 and state = 'waiting'
-    order by line, priority desc, seq limit 1000 for update skip locked);
+    order by line, priority desc, place limit 1000 for update skip locked);
 begin
   if v_ctids = '{}' then return 0; end if;
   with moved as (
@@ -195,11 +195,11 @@ begin
     select coalesce(array_agg((head.ctid, null, null, head.priority, head.cost, head.bytes, null, null)::millpond.candidate), '{}') from (
       select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
         select w.* from millpond.lines as line cross join lateral (
-          select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
+          select ctid, priority, place, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
           where queue = p_queue and waiting.line = line.line and state = 'waiting' and priority = (10 - level.nth)::smallint
-            and seq >= line.places[level.nth]
-          order by seq limit p_most for update skip locked
-        ) as w where line.queue = p_queue order by w.seq limit p_most
+            and place >= line.places[level.nth]
+          order by place limit p_most for update skip locked
+        ) as w where line.queue = p_queue order by w.place limit p_most
       ) as ready
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
       where (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q
@@ -288,10 +288,10 @@ begin
     ), taken as (
       delete from millpond.waiting as w using free where w.ctid = free.ctid returning w.*, free.nth
     ), moved as (
-      insert into millpond.running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost,
+      insert into millpond.running (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost,
         line, key,
         "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-      select seq, pushed_at, due_at, timeout, p_now, id, queue, greatest(fence, p_fences) + 1, attempt + 1, attempts, priority, cost,
+      select place, pushed_at, due_at, timeout, p_now, id, queue, greatest(fence, p_fences) + 1, attempt + 1, attempts, priority, cost,
         case when v_limits.grouped then -1 else -2 end, key,
         "group", trace, p_worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, p_now + p_holds
       from taken
@@ -301,12 +301,12 @@ begin
           || pushed_at || ',' || due_at || ',' ||
           to_json(coalesce(data, encode(data_bytes, 'base64'))) || ',' || json_build_array(key, "group", timeout, trace, encoding) || ']',
         ',' order by nth) || ']',
-      count(*), array_agg(nth order by nth), array_agg(line) filter (where line >= 0 and millpond.is_milestone(line, seq))
+      count(*), array_agg(nth order by nth), array_agg(line) filter (where line >= 0 and millpond.is_milestone(line, place))
     into jobs, count, v_nths, v_passed from taken;
     v_rest := v_rest or count < cardinality(v_ctids);
   end if;
   if count > 0 then
-    insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_queue, -1, 'waiting', 'running', 'claim', count);
+    insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_queue, -1, 'waiting', 'running', 'claim', count);
     if v_passed is not null then
       perform millpond.advance(p_queue, (select q.line from millpond.queues as q where q.id = p_queue) = any (v_passed));
     end if;

@@ -16,9 +16,9 @@ end $$;
 
 -- Whether the marks are to be moved up after this job left its line: after each few thousand. Of those that came back by a hash, since
 -- they may be every tenth job, whose places would hardly ever be round.
-create or replace function millpond.is_milestone(p_line integer, p_seq bigint) returns boolean
+create or replace function millpond.is_milestone(p_line integer, p_place bigint) returns boolean
 language sql immutable as $$
-  select case when p_line = 0 then p_seq & 4095 else hashint8(p_seq) & 1023 end = 0
+  select case when p_line = 0 then p_place & 4095 else hashint8(p_place) & 1023 end = 0
 $$;
 
 -- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came
@@ -50,12 +50,12 @@ begin
   for v_line in select line, places from millpond.lines where queue = p_queue and line <> v_open and line >= 0 order by line loop
     v_line.places := array(
       -- By the column: the name alone would be that of the expression, and every job of the line would be sorted.
-      select greatest(mark.seq, coalesce((
-        select case when v_line.line = 0 then least(v_bound, seq) else seq end from millpond.waiting
-        where queue = p_queue and line = v_line.line and state = 'waiting' and priority = (10 - mark.nth)::smallint and seq >= mark.seq
-        order by waiting.seq limit 1
+      select greatest(mark.place, coalesce((
+        select case when v_line.line = 0 then least(v_bound, place) else place end from millpond.waiting
+        where queue = p_queue and line = v_line.line and state = 'waiting' and priority = (10 - mark.nth)::smallint and place >= mark.place
+        order by waiting.place limit 1
       ), case when v_line.line = 0 then v_bound else 9223372036854775807 end))
-      from unnest(v_line.places) with ordinality as mark(seq, nth) order by mark.nth);
+      from unnest(v_line.places) with ordinality as mark(place, nth) order by mark.nth);
     if v_line.line > 0 and 9223372036854775807 = all (v_line.places) then
       delete from millpond.lines where queue = p_queue and line = v_line.line;
     else

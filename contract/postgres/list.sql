@@ -2,54 +2,54 @@
 -- In:  queue, state, limit; after: a cursor, or null; filter: JSON with any of the filters of contract/operations.md, or null.
 -- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones
 --      in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
---      A cursor is STATE.KEY.SEQ. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
+--      A cursor is STATE.KEY.PLACE. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
 -- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000)
 --      jobs at the most, and ends with the job that makes its data 16 MiB.
 
 -- Jobs of a state in the order of the list, after the one with this key and place. Null: from the first one on.
-create or replace function millpond.page(p_queue integer, p_state text, p_limit integer, p_key bigint, p_seq bigint)
-returns table (id uuid, key bigint, seq bigint)
+create or replace function millpond.page(p_queue integer, p_state text, p_limit integer, p_key bigint, p_place bigint)
+returns table (id uuid, key bigint, place bigint)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
   v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1
     else 9000000000000000 end;
   v_key   constant bigint := coalesce(p_key, v_first);
-  v_seq   constant bigint := coalesce(p_seq, 0);
+  v_place constant bigint := coalesce(p_place, 0);
 begin
   case p_state
     when 'waiting' then
       return query
         -- The rest of the cursor's own priority, then the lower ones, of each line.
-        select ready.id, ready.priority::bigint, ready.seq
+        select ready.id, ready.priority::bigint, ready.place
         from millpond.lines cross join generate_series(1, 10) as level(nth) cross join lateral (
-          select id, priority, seq from millpond.waiting
+          select id, priority, place from millpond.waiting
           where queue = p_queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
-            and seq >= lines.places[level.nth] and seq > case when priority = v_key then v_seq else 0 end
-          order by seq limit p_limit
+            and place >= lines.places[level.nth] and place > case when priority = v_key then v_place else 0 end
+          order by place limit p_limit
         ) as ready
         where lines.queue = p_queue and 10 - level.nth <= v_key
-        order by ready.priority desc, ready.seq limit p_limit;
+        order by ready.priority desc, ready.place limit p_limit;
     when 'scheduled' then
       return query
-        select id, due_at, seq from millpond.waiting
-        where queue = p_queue and state = 'scheduled' and (due_at, seq) > (v_key, v_seq)
-        order by due_at, seq limit p_limit;
+        select id, due_at, place from millpond.waiting
+        where queue = p_queue and state = 'scheduled' and (due_at, place) > (v_key, v_place)
+        order by due_at, place limit p_limit;
     when 'running' then
       return query
-        select id, lease_until, seq from millpond.running
-        where queue = p_queue and (lease_until, seq) > (v_key, v_seq)
-        order by lease_until, seq limit p_limit;
+        select id, lease_until, place from millpond.running
+        where queue = p_queue and (lease_until, place) > (v_key, v_place)
+        order by lease_until, place limit p_limit;
     when 'done' then
       return query
-        select id, finished_at, seq from millpond.done
-        where queue = p_queue and (finished_at, seq) < (v_key, v_seq)
-        order by finished_at desc, seq desc limit p_limit;
+        select id, finished_at, place from millpond.done
+        where queue = p_queue and (finished_at, place) < (v_key, v_place)
+        order by finished_at desc, place desc limit p_limit;
     else
       return query
-        select id, finished_at, seq from millpond.retired
-        where queue = p_queue and state = p_state and (finished_at, seq) < (v_key, v_seq)
-        order by finished_at desc, seq desc limit p_limit;
+        select id, finished_at, place from millpond.retired
+        where queue = p_queue and state = p_state and (finished_at, place) < (v_key, v_place)
+        order by finished_at desc, place desc limit p_limit;
   end case;
 end $$;
 
@@ -86,7 +86,7 @@ declare
   v_chunk   constant integer := case when list.filter is null then list."limit" else 100 end;
   v_queue   integer;
   v_key     bigint  := split_part(list.after, '.', 2)::bigint;
-  v_seq     bigint  := split_part(list.after, '.', 3)::bigint;
+  v_place   bigint  := split_part(list.after, '.', 3)::bigint;
   v_records json[]  := '{}';
   v_found   integer := 0;
   v_seen    integer := 0;
@@ -100,15 +100,15 @@ begin
   <<pages>>
   loop
     v_count := 0;
-    for at in select * from page(v_queue, list.state, v_chunk, v_key, v_seq) loop
+    for at in select * from page(v_queue, list.state, v_chunk, v_key, v_place) loop
       v_count := v_count + 1;
       v_key := at.key;
-      v_seq := at.seq;
+      v_place := at.place;
       select * into v_job from jobs where id = at.id;
       v_matches := list.filter is null or matches(v_job, list.filter);
       if v_matches then
         v_found := v_found + 1;
-        v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_seq));
+        v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_place));
       end if;
       if v_matches or list.filter ? 'text' then v_bytes := v_bytes + bytes_in(v_job); end if;
       exit pages when v_found = list."limit" or v_bytes >= v_large;
@@ -118,5 +118,5 @@ begin
     exit when v_key is null or v_seen >= v_most;
   end loop;
   jobs := array_to_json(v_records);
-  if v_key is not null then next := concat_ws('.', list.state, v_key, v_seq); end if;
+  if v_key is not null then next := concat_ws('.', list.state, v_key, v_place); end if;
 end $$;

@@ -92,7 +92,7 @@ declare
   v_greatest uuid := v_least;
   v_apart    boolean;
   v_id       uuid;
-  v_slot     smallint;
+  v_segment  smallint;
   v_known    uuid[];
 begin
   -- A loop of these takes less than a statement, and nearly always nothing is assigned but the greatest.
@@ -108,10 +108,10 @@ begin
   if v_apart or exists (select from millpond.retired where id between v_least and v_greatest) then
     v_known := v_known || array(select id from millpond.retired where id = any (p_ids));
   end if;
-  -- One slot at a time, so that no other is even opened.
-  for v_slot in select slot from millpond.slots where used and (greatest is null or v_least <= greatest) loop
-    if v_apart or exists (select from millpond.done where slot = v_slot and id between v_least and v_greatest) then
-      v_known := v_known || array(select id from millpond.done where slot = v_slot and id = any (p_ids));
+  -- One segment at a time, so that no other is even opened.
+  for v_segment in select segment from millpond.segments where used and (greatest is null or v_least <= greatest) loop
+    if v_apart or exists (select from millpond.done where segment = v_segment and id between v_least and v_greatest) then
+      v_known := v_known || array(select id from millpond.done where segment = v_segment and id = any (p_ids));
     end if;
   end loop;
   return nullif(v_known, '{}');
@@ -194,14 +194,15 @@ begin
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
+    insert into waiting (place, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace,
+      encoding, data)
     select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue,
       coalesce(push_list.attempts, v_attempts),
       push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace,
+      insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace,
         encoding, data)
       select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence,
         coalesce(push_list.attempts, v_attempts),
@@ -214,7 +215,7 @@ begin
   end if;
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
-  insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
+  insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
   returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
   into v_asleep, v_doubt;
   if v_doubt or not v_fresh then
@@ -222,7 +223,7 @@ begin
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
       v_new := array(select unnest(v_new) except select unnest(v_known));
-      insert into moves (queue, slot, was, becomes, cause, count)
+      insert into moves (queue, segment, was, becomes, cause, count)
         values (v_queue, -1, 'new', v_state, 'push', cardinality(v_new) - v_count);
       v_count := cardinality(v_new);
     end if;
@@ -318,7 +319,7 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
+      insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
         encoding, data, data_bytes)
       values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
         coalesce(job.attempts, v_queue.attempts),
@@ -347,7 +348,7 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, slot, was, becomes, cause, count)
+    insert into moves (queue, segment, was, becomes, cause, count)
     values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 'push', 1);
     if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;

@@ -18,30 +18,30 @@ language sql stable security definer set search_path = millpond, pg_temp as $$
     'install', case when count(*) = 1 and min(home) = millpond.here() then min(install::text) end) from meta
 $$;
 
--- The rows of `slots`, where they were removed.
-create or replace function millpond.mend_slots() returns void
+-- The rows of `segments`, where they were removed.
+create or replace function millpond.mend_segments() returns void
 language plpgsql as $$
 begin
-  lock table millpond.slots in share row exclusive mode;
-  insert into millpond.slots (slot, used)
-  select n, n >= 0 and exists (select from millpond.done where slot = n) from generate_series(-1, 7) as n on conflict do nothing;
-  if not exists (select from millpond.slots where current) then
-    update millpond.slots set current = true, used = true, closed_at = null, greatest = null, look_at = null where slot = 0;
+  lock table millpond.segments in share row exclusive mode;
+  insert into millpond.segments (segment, used)
+  select n, n >= 0 and exists (select from millpond.done where segment = n) from generate_series(-1, 7) as n on conflict do nothing;
+  if not exists (select from millpond.segments where current) then
+    update millpond.segments set current = true, used = true, closed_at = null, greatest = null, look_at = null where segment = 0;
   end if;
 end $$;
 
--- The slot for jobs that are done now.
-create or replace function millpond.current_slot() returns smallint
+-- The segment for jobs that are done now.
+create or replace function millpond.current_segment() returns smallint
 language plpgsql as $$
 declare
-  v_slot smallint;
+  v_segment smallint;
 begin
-  select slot into v_slot from millpond.slots where current;
+  select segment into v_segment from millpond.segments where current;
   if not found then
-    perform millpond.mend_slots();
-    select slot into v_slot from millpond.slots where current;
+    perform millpond.mend_segments();
+    select segment into v_segment from millpond.segments where current;
   end if;
-  return v_slot;
+  return v_segment;
 end $$;
 
 -- Makes the schema a store of its own, with all that its operations count on. Does nothing where that was done.
@@ -55,10 +55,10 @@ begin
   update meta set install = gen_random_uuid(), home = millpond.here() where home <> millpond.here();
   if not found then return; end if;
   delete from fence_floor;
-  perform mend_slots();
+  perform mend_segments();
   insert into lines (queue, line) select id, n from queues cross join (values (0), (1)) as line(n) on conflict do nothing;
   -- A subscription brings no values of sequences: the next job would wait before the marks, and the next queue have the id of another.
-  perform setval('place', greatest((select last_value from place), (select max(seq) from waiting), (select max(seq) from running)));
+  perform setval('place', greatest((select last_value from place), (select max(place) from waiting), (select max(place) from running)));
   perform setval('move', greatest((select last_value from move), (select max(id) from moves)));
   perform setval(pg_get_serial_sequence('millpond.queues', 'id'), (select max(id) from queues)) where exists (select from queues);
   perform setval(pg_get_serial_sequence('millpond.arrivals', 'id'), (select max(id) from arrivals)) where exists (select from arrivals);

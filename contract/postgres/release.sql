@@ -37,9 +37,9 @@ begin
     where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
     returning running.*, held.pause, held.nth
   ), back as (
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, cost, line, key, "group", trace,
+    insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, cost, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, cost, v_line, key, "group", trace,
+    select place, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, cost, v_line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
     from given
   )
@@ -52,7 +52,7 @@ begin
   into v_released, v_groups, v_jobs, v_pause from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
-    insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'running', 'waiting', 'release', v_count);
+    insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'running', 'waiting', 'release', v_count);
     if v_limits is not null or v_line = -1 then
       insert into arrivals (queue, groups, released)
       values (v_queue, case when v_line = -1 then v_groups else '{}' end, v_jobs);

@@ -9,7 +9,7 @@ create or replace function millpond.take_out(p_id uuid, out state text, out queu
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_slot    smallint := -1;
+  v_segment smallint := -1;
   v_waiting millpond.waiting;
   v_job     millpond.running;
 begin
@@ -23,7 +23,7 @@ begin
       take_out.state := v_job.state;
       take_out.queue := v_job.queue;
       take_out.fence := v_job.fence;
-      if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.seq) then
+      if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.place) then
         perform millpond.advance(v_job.queue, v_job.line > 0);
       end if;
       perform millpond.take_leave(v_job, 'gone', 'remove');
@@ -31,12 +31,12 @@ begin
     end if;
     delete from millpond.retired where id = p_id returning state, queue, fence into take_out.state, take_out.queue, take_out.fence;
     if not found then
-      delete from millpond.done where id = p_id returning state, queue, fence, slot
-        into take_out.state, take_out.queue, take_out.fence, v_slot;
+      delete from millpond.done where id = p_id returning state, queue, fence, segment
+        into take_out.state, take_out.queue, take_out.fence, v_segment;
     end if;
     if found then
-      insert into millpond.moves (queue, slot, was, becomes, cause, count)
-        values (take_out.queue, v_slot, take_out.state, 'gone', 'remove', 1);
+      insert into millpond.moves (queue, segment, was, becomes, cause, count)
+        values (take_out.queue, v_segment, take_out.state, 'gone', 'remove', 1);
       return;
     end if;
     exit when not exists (select from millpond.jobs where id = p_id);

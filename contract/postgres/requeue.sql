@@ -30,7 +30,7 @@ begin
         -- Left out here, so that they cannot fill the limit and hide others for ever.
         and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
-      order by finished_at, seq limit requeue."limit" for update skip locked);
+      order by finished_at, place limit requeue."limit" for update skip locked);
   end if;
   for v_id in select id from unnest(v_ids) as given(id) order by id loop
     select * into job from retired where id = v_id for update;
@@ -42,13 +42,13 @@ begin
     end if;
     delete from retired where id = v_id;
     v_line := line_back(job.queue);
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
+    insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
+    values (job.place, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
       job.key, job."group",
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
-    insert into moves (queue, slot, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
+    insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
     select name into v_name from millpond.queues where id = job.queue;
     requeue.queues := requeue.queues || v_name;
   end loop;

@@ -16,8 +16,8 @@ declare
   v_outcomes text[]  := '{}';
   v_ring     text[]  := '{}';
   v_keep     bigint;
-  v_slot     smallint;
-  v_slots    smallint[] := '{}';
+  v_segment  smallint;
+  v_segments smallint[] := '{}';
   v_finished bigint;
   v_id       integer;
   v_queue    queues%rowtype;
@@ -53,7 +53,7 @@ begin
     v_id := queue_of(given.queue);
     select * into v_queue from queues where id = v_id;
     job := null;
-    job.seq := nextval('place');
+    job.place := nextval('place');
     job.pushed_at := coalesce(given."pushedAt", v_now);
     job.due_at := given."dueAt";
     job.timeout := given.timeout;
@@ -88,14 +88,14 @@ begin
     insert into waiting select job.* on conflict do nothing;
     -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
     if not found or known_ids(array[job.id]) is not null then
-      delete from waiting where id = job.id and seq = job.seq;
+      delete from waiting where id = job.id and place = job.place;
       delete from keys where queue = job.queue and key = job.key and id = job.id;
       v_outcomes := v_outcomes || 'existing'::text;
       continue;
     end if;
     job.fence := greatest(coalesce(given.fence, 0), removed_fence());
     update waiting set fence = job.fence where id = job.id and fence <> job.fence;
-    v_slot := -1;
+    v_segment := -1;
     v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled'
       then v_queue.keep_dead end;
     if v_keep is null then
@@ -105,19 +105,19 @@ begin
       delete from waiting where id = job.id;
       v_finished := coalesce(given."finishedAt", v_now);
       if v_keep > 0 and job.state = 'done' then
-        v_slot := current_slot();
+        v_segment := current_segment();
         insert into done
-        select job.*, v_finished, v_slot, encoding_of(given.result), text_of(given.result), bytes_of(given.result);
+        select job.*, v_finished, v_segment, encoding_of(given.result), text_of(given.result), bytes_of(given.result);
       elsif v_keep > 0 then insert into retired select job.*, v_finished;
       else job.state := 'gone';
       end if;
-      v_slots := v_slots || v_slot;
+      v_segments := v_segments || v_segment;
     end if;
-    insert into moves (queue, slot, was, becomes, cause, count) values (job.queue, v_slot, 'new', job.state, 'restore', 1);
+    insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, v_segment, 'new', job.state, 'restore', 1);
     v_outcomes := v_outcomes || 'restored'::text;
   end loop;
   -- What is kept in them may be due sooner now.
-  update slots set look_at = null where slot = any (v_slots) and look_at is not null;
+  update segments set look_at = null where segment = any (v_segments) and look_at is not null;
   perform ring_all(v_ring);
   return v_outcomes;
 end $$;

@@ -6,26 +6,26 @@
 
 create or replace view millpond.jobs as
 select q.name as queue, j.state,
-  j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
+  j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
   null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
-  j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
+  j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
-  j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
+  j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error
 from millpond.done j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
-  j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
+  j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.retired j join millpond.queues q on q.id = j.queue;
@@ -200,7 +200,7 @@ begin
   p_job.state := p_state;
   p_job.lease_until := null;
   insert into millpond.waiting select p_job.*;
-  insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, 'running', p_state, p_cause, 1);
+  insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_job.queue, -1, 'running', p_state, p_cause, 1);
 end $$;
 
 -- A live job's row was taken out of its table for good: frees its key, tells its group, and counts it.
@@ -210,7 +210,7 @@ begin
   if p_job.key is not null then
     delete from millpond.keys where queue = p_job.queue and key = p_job.key;
   end if;
-  insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, p_job.state, p_becomes, p_cause, 1);
+  insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_job.queue, -1, p_job.state, p_becomes, p_cause, 1);
   if p_job.line = -1 then
     insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;
@@ -225,7 +225,7 @@ begin
     p_job.state := p_state;
     insert into millpond.retired select p_job.*, p_now;
   else
-    insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, p_state, 'gone', 'expire', 1);
+    insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_job.queue, -1, p_state, 'gone', 'expire', 1);
   end if;
 end $$;
 
@@ -258,11 +258,11 @@ begin
   with gone as (
     delete from millpond.moves where ctid = any (v_ctids) returning *
   ), added as (
-    insert into millpond.totals as known (queue, slot, was, becomes, cause, count)
-    select queue, slot, was, becomes, cause, sum(gone.count) from gone group by queue, slot, was, becomes, cause
+    insert into millpond.totals as known (queue, segment, was, becomes, cause, count)
+    select queue, segment, was, becomes, cause, sum(gone.count) from gone group by queue, segment, was, becomes, cause
     -- In one order for all, so that two at once cannot wait for each other.
-    order by queue, slot, was, becomes, cause
-    on conflict (queue, slot, was, becomes, cause) do update set count = known.count + excluded.count
+    order by queue, segment, was, becomes, cause
+    on conflict (queue, segment, was, becomes, cause) do update set count = known.count + excluded.count
   )
   select max(id) into v_last from gone;
   return v_last;

@@ -13,8 +13,8 @@ begin
     select min(head.due_at) from millpond.lines cross join generate_series(1, 10) as level(nth) cross join lateral (
       select due_at from millpond.waiting
       where queue = p_queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
-        and seq >= lines.places[level.nth]
-      order by seq limit 64
+        and place >= lines.places[level.nth]
+      order by place limit 64
     ) as head where lines.queue = p_queue);
 end $$;
 

@@ -2,65 +2,65 @@
 -- In:  limit.
 -- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there
 --      are.
--- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where
+-- Invariant: each touches at most `limit` jobs; emptying a segment of `done` touches none. Any number of processes may sweep at once. Where
 --      nothing is due the cost is the same for any number of queues and jobs.
 
--- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
-create or replace function millpond.turn_slots(p_now bigint, p_keep bigint) returns bigint
+-- Segments of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
+create or replace function millpond.rotate_segments(p_now bigint, p_keep bigint) returns bigint
 language plpgsql as $$
 declare
-  v_slot    record;
+  v_segment record;
   v_next    smallint;
   v_expired bigint := 0;
 begin
-  select * into v_slot from millpond.slots where current;
-  if v_slot.opened_at is null or pg_relation_size('millpond.done_' || v_slot.slot) = 0 then
-    if v_slot.opened_at is null or p_now - v_slot.opened_at > 60000 then
-      update millpond.slots set opened_at = p_now where slot = v_slot.slot;
+  select * into v_segment from millpond.segments where current;
+  if v_segment.opened_at is null or pg_relation_size('millpond.done_' || v_segment.segment) = 0 then
+    if v_segment.opened_at is null or p_now - v_segment.opened_at > 60000 then
+      update millpond.segments set opened_at = p_now where segment = v_segment.segment;
     end if;
-  elsif p_now - v_slot.opened_at >= greatest(60000, p_keep / 6) then
-    select slot into v_next from millpond.slots where slot >= 0 and not used order by slot limit 1;
+  elsif p_now - v_segment.opened_at >= greatest(60000, p_keep / 6) then
+    select segment into v_next from millpond.segments where segment >= 0 and not used order by segment limit 1;
     if found then
-      update millpond.slots set current = false, closed_at = p_now where slot = v_slot.slot;
-      update millpond.slots set current = true, used = true, opened_at = p_now, closed_at = null, greatest = null, look_at = null
-        where slot = v_next;
+      update millpond.segments set current = false, closed_at = p_now where segment = v_segment.segment;
+      update millpond.segments set current = true, used = true, opened_at = p_now, closed_at = null, greatest = null, look_at = null
+        where segment = v_next;
     end if;
   end if;
   -- Not at once: a completion that began before may still be on its way into it.
-  update millpond.slots as s
-    set greatest = coalesce((select id from millpond.done where done.slot = s.slot order by id desc limit 1),
+  update millpond.segments as s
+    set greatest = coalesce((select id from millpond.done where done.segment = s.segment order by id desc limit 1),
       '00000000-0000-0000-0000-000000000000')
     where used and not current and greatest is null and closed_at < p_now - 60000;
-  for v_slot in
-    select * from millpond.slots where used and not current and greatest is not null and closed_at + p_keep <= p_now
+  for v_segment in
+    select * from millpond.segments where used and not current and greatest is not null and closed_at + p_keep <= p_now
   loop
     begin
       -- Where somebody reads it: another time. To wait would keep everybody else waiting behind this.
-      execute 'lock table millpond.done_' || v_slot.slot || ' in access exclusive mode nowait';
+      execute 'lock table millpond.done_' || v_segment.segment || ' in access exclusive mode nowait';
     exception when lock_not_available then
       continue;
     end;
-    execute 'truncate millpond.done_' || v_slot.slot;
+    execute 'truncate millpond.done_' || v_segment.segment;
     perform millpond.add_up(null);
     with gone as (
       select queue, sum(case when becomes = 'done' then count else -count end) as count
-      from millpond.totals where slot = v_slot.slot and (becomes = 'done' or was = 'done') group by queue
+      from millpond.totals where segment = v_segment.segment and (becomes = 'done' or was = 'done') group by queue
     ), noted as (
-      insert into millpond.moves (queue, slot, was, becomes, cause, count)
-      select queue, v_slot.slot, 'done', 'gone', 'expire', count from gone where count > 0
+      insert into millpond.moves (queue, segment, was, becomes, cause, count)
+      select queue, v_segment.segment, 'done', 'gone', 'expire', count from gone where count > 0
     )
     select v_expired + coalesce(sum(count), 0) into v_expired from gone;
-    update millpond.slots set used = false, greatest = null, opened_at = null, closed_at = null where slot = v_slot.slot;
+    update millpond.segments set used = false, greatest = null, opened_at = null, closed_at = null where segment = v_segment.segment;
   end loop;
   return v_expired;
 end $$;
 
--- Removes from a slot what its queues have kept long enough, row by row, and notes before when there is no need to look again.
-create or replace function millpond.expire(p_slot smallint, p_limit integer, p_now bigint, p_keep bigint) returns bigint
+-- Removes from a segment what its queues have kept long enough, row by row, and notes before when there is no need to look again.
+create or replace function millpond.expire(p_segment smallint, p_limit integer, p_now bigint, p_keep bigint) returns bigint
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_small   boolean := p_slot < 0 or pg_relation_size('millpond.done_' || p_slot) < 8388608;
+  v_small   boolean := p_segment < 0 or pg_relation_size('millpond.done_' || p_segment) < 8388608;
   v_expired bigint  := 0;
   v_queues  bigint  := 0;
   v_next    bigint;
@@ -71,37 +71,38 @@ declare
   v_queue   record;
 begin
   -- What finishes from now on.
-  select p_now + min(case when p_slot < 0 then keep_dead else keep_done end) into v_next
-  from millpond.queues where case when p_slot < 0 then keep_dead else keep_done end > 0;
+  select p_now + min(case when p_segment < 0 then keep_dead else keep_done end) into v_next
+  from millpond.queues where case when p_segment < 0 then keep_dead else keep_done end > 0;
   for v_queue in
     select q.id, q.keep_done, q.keep_dead from (
       select queue from (
         select queue, case when becomes in ('done', 'dead', 'cancelled') then count else 0 end
           - case when was in ('done', 'dead', 'cancelled') then count else 0 end as count
         from (
-          select queue, was, becomes, count from millpond.totals where slot = p_slot
+          select queue, was, becomes, count from millpond.totals where segment = p_segment
           union all
-          select queue, was, becomes, count from millpond.moves where slot = p_slot
+          select queue, was, becomes, count from millpond.moves where segment = p_segment
         ) as each
       ) as changes group by queue having sum(count) > 0
     ) as holding join millpond.queues as q on q.id = holding.queue
   loop
     v_queues := v_queues + 1;
-    v_keep := case when p_slot < 0 then v_queue.keep_dead else v_queue.keep_done end;
-    if p_slot >= 0 then
-      -- Where that costs little, or the slot will be emptied only much later for the sake of another queue.
+    v_keep := case when p_segment < 0 then v_queue.keep_dead else v_queue.keep_done end;
+    if p_segment >= 0 then
+      -- Where that costs little, or the segment will be emptied only much later for the sake of another queue.
       continue when not v_small and v_keep * 2 >= p_keep;
-      delete from millpond.done where slot = p_slot and id = any (array(
+      delete from millpond.done where segment = p_segment and id = any (array(
         select id from millpond.done
-        where slot = p_slot and queue = v_queue.id and finished_at <= p_now - v_keep
+        where segment = p_segment and queue = v_queue.id and finished_at <= p_now - v_keep
         order by finished_at limit p_limit - v_expired));
       get diagnostics v_gone = row_count;
       if v_gone > 0 then
-        insert into millpond.moves (queue, slot, was, becomes, cause, count) values (v_queue.id, p_slot, 'done', 'gone', 'expire', v_gone);
+        insert into millpond.moves (queue, segment, was, becomes, cause, count)
+        values (v_queue.id, p_segment, 'done', 'gone', 'expire', v_gone);
         v_expired := v_expired + v_gone;
       end if;
       select least(v_next, finished_at + v_keep) into v_first from millpond.done
-      where slot = p_slot and queue = v_queue.id order by finished_at limit 1;
+      where segment = p_segment and queue = v_queue.id order by finished_at limit 1;
       v_next := coalesce(v_first, v_next);
     else
       foreach v_state in array array['dead', 'cancelled'] loop
@@ -109,25 +110,26 @@ begin
           delete from millpond.retired where ctid = any (array(
             select ctid from millpond.retired
             where queue = v_queue.id and state = v_state and finished_at <= p_now - v_keep
-            order by finished_at, seq limit p_limit - v_expired
+            order by finished_at, place limit p_limit - v_expired
             for update skip locked))
           returning state
         )
         select count(*) into v_gone from gone;
         if v_gone > 0 then
-          insert into millpond.moves (queue, slot, was, becomes, cause, count) values (v_queue.id, -1, v_state, 'gone', 'expire', v_gone);
+          insert into millpond.moves (queue, segment, was, becomes, cause, count)
+          values (v_queue.id, -1, v_state, 'gone', 'expire', v_gone);
           v_expired := v_expired + v_gone;
         end if;
         select least(v_next, finished_at + v_keep) into v_first from millpond.retired
-        where queue = v_queue.id and state = v_state order by finished_at, seq limit 1;
+        where queue = v_queue.id and state = v_state order by finished_at, place limit 1;
         v_next := coalesce(v_first, v_next);
       end loop;
     end if;
     exit when v_expired >= p_limit;
   end loop;
   -- The more queues hold something, the rarer are the looks.
-  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end
-    where slot = p_slot;
+  update millpond.segments set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end
+    where segment = p_segment;
   return v_expired;
 end $$;
 
@@ -137,7 +139,7 @@ language plpgsql as $$
 declare
   v_from    bigint;
   v_keep    bigint;
-  v_slot    smallint;
+  v_segment smallint;
   v_expired bigint;
 begin
   if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return 0; end if;
@@ -146,10 +148,12 @@ begin
     perform setval('millpond.swept_moves', millpond.add_up(null, v_from));
   end if;
   select max(keep_done) into v_keep from millpond.queues;
-  v_expired := millpond.turn_slots(p_now, coalesce(v_keep, 0));
-  for v_slot in select slot from millpond.slots where (used or slot < 0) and (look_at is null or look_at <= p_now) order by slot loop
+  v_expired := millpond.rotate_segments(p_now, coalesce(v_keep, 0));
+  for v_segment in
+    select segment from millpond.segments where (used or segment < 0) and (look_at is null or look_at <= p_now) order by segment
+  loop
     exit when v_expired >= p_limit;
-    v_expired := v_expired + millpond.expire(v_slot, p_limit, p_now, v_keep);
+    v_expired := v_expired + millpond.expire(v_segment, p_limit, p_now, v_keep);
   end loop;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
   delete from millpond.repeats where at <= p_now - 3600000;
@@ -167,16 +171,16 @@ declare
   v_turns tid[];
 begin
   v_ctids := array(
-    select ctid from millpond.waiting where state = 'scheduled' and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
-    order by due_at, seq limit p_limit
+    select ctid from millpond.waiting where state = 'scheduled' and due_at <= p_now and (due_at, place) >= (p_from, p_place)
+    order by due_at, place limit p_limit
     for update skip locked);
   if cardinality(v_ctids) < p_limit then return v_ctids; end if;
   -- A few of each queue, then the rest.
   v_turns := array(
     select due.ctid from (select id from millpond.queues order by random()) as q cross join lateral (
       select ctid from millpond.waiting
-      where queue = q.id and state = 'scheduled' and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
-      order by due_at, seq limit p_limit / 8
+      where queue = q.id and state = 'scheduled' and due_at <= p_now and (due_at, place) >= (p_from, p_place)
+      order by due_at, place limit p_limit / 8
       for update skip locked
     ) as due limit p_limit);
   return v_turns || (array(select unnest(v_ctids) except select unnest(v_turns)))[1:p_limit - cardinality(v_turns)];
@@ -226,8 +230,8 @@ begin
   -- The first of each, as far as it is committed: the marks move up to them, also if this sweep is undone.
   select case when v_whole then 0 else last_value end into v_due from swept_due;
   select case when v_whole then 0 else last_value end into v_place from swept_place;
-  select due_at, seq into v_due, v_place from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place)
-  order by due_at, seq limit 1;
+  select due_at, place into v_due, v_place from waiting where state = 'scheduled' and (due_at, place) >= (v_due, v_place)
+  order by due_at, place limit 1;
   select case when v_whole then 0 else last_value end into v_lease from swept_leases;
   select lease_until into v_lease from running where lease_until <= v_now and lease_until >= v_lease order by lease_until limit 1;
   select case when v_whole then 0 else last_value end into v_idle from swept_idle;
@@ -251,13 +255,13 @@ begin
         and count(*) > 0
     )
     select count(*) into v_count from promoted;
-    insert into moves (queue, slot, was, becomes, cause, count) values (v_queue.id, -1, 'scheduled', 'waiting', 'promote', v_count);
+    insert into moves (queue, segment, was, becomes, cause, count) values (v_queue.id, -1, 'scheduled', 'waiting', 'promote', v_count);
     v_promoted := v_promoted + v_count;
     v_work := v_work || v_queue.name;
   end loop;
   for job in
     select * from running where lease_until <= v_now and lease_until >= v_lease
-    order by lease_until, queue, seq limit sweep."limit"
+    order by lease_until, queue, place limit sweep."limit"
     for update skip locked
   loop
     delete from running where id = job.id;
@@ -282,7 +286,7 @@ begin
     perform ring('work', v_state);
   end loop;
   if v_promoted > 0 then
-    select due_at into v_next from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+    select due_at into v_next from waiting where state = 'scheduled' and (due_at, place) >= (v_due, v_place) order by due_at, place limit 1;
   end if;
   -- While an old transaction keeps vacuum away, it steps over all that has died: that may take a hundredth of the time.
   if v_whole then

@@ -20,16 +20,17 @@ create or replace function millpond.place_groups(p_limits millpond.limits, p_vir
 language plpgsql as $$
 begin
   with seen as (
-    select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.place as old_place,
-      case when first.seq is null then known.full_at else millpond.full_of(most.rate, known.full_at, known.full_cost, p_now) end as full_at,
-      case when first.seq is null then known.paused_until
+    select known.ctid, known.ticket as old_ticket, known.virtual_time as old_virtual, known.place as old_place,
+      case when first.place is null then known.full_at
+        else millpond.full_of(most.rate, known.full_at, known.full_cost, p_now) end as full_at,
+      case when first.place is null then known.paused_until
         else millpond.pause_end(known.paused_until, known.pause_length, p_now) end as paused_until,
           p_now + nullif(free.wait, 0) as held_until,
-      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as place,
-      case when free.wait = 0 then case when known.ticket = first.priority then known.turn
-        else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as turn,
+      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.place end as place,
+      case when free.wait = 0 then case when known.ticket = first.priority then known.virtual_time
+        else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as virtual_time,
       -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
-      case when first.seq is null and own.name is null and not exists (
+      case when first.place is null and own.name is null and not exists (
           select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
         then greatest(p_now + 10000, (known.full_at + 999) / 1000,
           millpond.pause_end(known.paused_until, known.pause_length, p_now)) end as forget_at
@@ -38,37 +39,39 @@ begin
     left join lateral (select * from millpond.group_limits where queue = p_limits.queue
       and group_limits.name = given.name offset 0) as own on true
     left join lateral (
-      select priority, seq, cost from millpond.waiting
+      select priority, place, cost from millpond.waiting
       where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting' and line = -1
-      order by priority desc, seq limit 1
+      order by priority desc, place limit 1
     ) as first on true
     cross join lateral (
       select case when given.name = '' then own.running else coalesce(own.running, p_limits.group_running) end as running,
         millpond.rate_of(p_limits, given.name, own.rate) as rate offset 0
     ) as most
     cross join lateral (
-      select case when first.seq is not null and (most.running is null or most.running > (
+      select case when first.place is not null and (most.running is null or most.running > (
           select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1))
         then greatest(0, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
           millpond.rate_wait(most.rate, known.full_at, known.full_cost, first.cost, p_now)) end as wait offset 0
     ) as free
   ), placed as (
-    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until,
+    update millpond.groups as g
+    set ticket = seen.ticket, virtual_time = seen.virtual_time, place = seen.place, held_until = seen.held_until,
       forget_at = seen.forget_at,
       full_at = seen.full_at, paused_until = seen.paused_until
     from seen
-    where g.ctid = seen.ctid and (g.ticket, g.turn, g.place, g.held_until, g.forget_at, g.full_at, g.paused_until)
-      is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at, seen.full_at, seen.paused_until)
-    returning g.name, g.ticket, g.turn, g.place, seen.old_ticket, seen.old_turn, seen.old_place
+    where g.ctid = seen.ctid and (g.ticket, g.virtual_time, g.place, g.held_until, g.forget_at, g.full_at, g.paused_until)
+      is distinct from (seen.ticket, seen.virtual_time, seen.place, seen.held_until, seen.forget_at, seen.full_at, seen.paused_until)
+    returning g.name, g.ticket, g.virtual_time, g.place, seen.old_ticket, seen.old_virtual, seen.old_place
   ), gone as (
     delete from millpond.tickets where ctid = any (array(
       select t.at from placed cross join lateral (
         select ctid as at from millpond.tickets
-        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and place = placed.old_place offset 0
+        where queue = p_limits.queue and priority = placed.old_ticket and virtual_time = placed.old_virtual
+          and place = placed.old_place offset 0
       ) as t where placed.old_ticket is not null))
   )
-  insert into millpond.tickets (queue, priority, turn, place, name)
-  select p_limits.queue, ticket, turn, place, name from placed where ticket is not null;
+  insert into millpond.tickets (queue, priority, virtual_time, place, name)
+  select p_limits.queue, ticket, virtual_time, place, name from placed where ticket is not null;
 end $$;
 
 -- Folds the inbox into the groups' state, and those whose time has come. Returns `turns` as it is then.
@@ -145,7 +148,8 @@ create or replace function millpond.by_turns(
 language plpgsql as $$
 declare
   v_names  text[] := array(
-    select name from millpond.tickets where queue = p_turns.queue and priority >= p_least order by priority desc, turn, place limit p_most);
+    select name from millpond.tickets where queue = p_turns.queue and priority >= p_least
+    order by priority desc, virtual_time, place limit p_most);
   v_look   integer;
   v_greedy boolean;
   v_jobs   millpond.candidate[];
@@ -154,7 +158,7 @@ begin
   v_look := p_each + (2 * p_most - 1) / cardinality(v_names);
   loop
     with open as materialized (
-      select known.name, known.full_at, known.full_cost, known.ticket, known.turn, known.virtual, coalesce(own.weight, 1) as weight,
+      select known.name, known.full_at, known.full_cost, known.ticket, known.virtual_time, known.virtual, coalesce(own.weight, 1) as weight,
         millpond.rate_of(p_limits, known.name, own.rate) as rate, most.running - case when most.running is not null then (
           select count(*) from millpond.running where queue = p_turns.queue and coalesce("group", '') = known.name
             and line = -1) end as free
@@ -167,35 +171,35 @@ begin
       ) as most
     ), looked as (
       select open.*, job.*,
-        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level],
+        case when -job.level = open.ticket then open.virtual_time else greatest(open.virtual[1 - job.level],
           p_turns.virtual[1 - job.level]) end as base
       from open cross join lateral (
-        select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
+        select w.ctid, -w.priority as level, w.place, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
         from millpond.waiting as w
         where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and w.state = 'waiting' and w.line = -1
-        order by w.priority desc, w.seq limit least(v_look, case when open.free < 0 then 0 else open.free end)
+        order by w.priority desc, w.place limit least(v_look, case when open.free < 0 then 0 else open.free end)
       ) as job
     ), numbered as (
       select looked.*, row_number() over jobs as nth, sum(cost) over jobs - cost as before,
         coalesce(lag(cost) over jobs, full_cost) as paid_cost,
-        (row_number() over (partition by name, level order by seq) - 1) / p_each as part,
+        (row_number() over (partition by name, level order by place) - 1) / p_each as part,
         case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as step
-      from looked window jobs as (partition by name order by level, seq rows unbounded preceding)
+      from looked window jobs as (partition by name order by level, place rows unbounded preceding)
     ), timed as (
-      select numbered.*, sum(step) over (partition by name, level order by seq rows unbounded preceding) as turn_at,
+      select numbered.*, sum(step) over (partition by name, level order by place rows unbounded preceding) as virtual_at,
         bool_and(rate is null or millpond.rate_wait(rate,
           case when before = 0 then full_at else greatest(millpond.full_of(rate, full_at, full_cost, p_now),
             p_now * 1000) + before * millpond.step_of(rate) end,
-          paid_cost, cost, p_now) <= 0) over (partition by name order by level, seq rows unbounded preceding) as startable
+          paid_cost, cost, p_now) <= 0) over (partition by name order by level, place rows unbounded preceding) as startable
       from numbered
     ), chosen as (
-      select timed.*, first_value(turn_at) over (partition by name, level, part order by seq) as turn_of_part,
-        first_value(seq) over (partition by name, level, part order by seq) as seq_of_part
+      select timed.*, first_value(virtual_at) over (partition by name, level, part order by place) as virtual_of_part,
+        first_value(place) over (partition by name, level, part order by place) as place_of_part
       from timed where startable and -level >= p_least
-      order by level, turn_of_part, seq_of_part, seq limit p_most
+      order by level, virtual_of_part, place_of_part, place limit p_most
     )
-    select array_agg((ctid, name, nth, -level, cost, bytes, turn_of_part, turn_at + cost / weight)::millpond.candidate order by level,
-      turn_of_part, seq_of_part, seq),
+    select array_agg((ctid, name, nth, -level, cost, bytes, virtual_of_part, virtual_at + cost / weight)::millpond.candidate order by level,
+      virtual_of_part, place_of_part, place),
       bool_or(nth = v_look and free is distinct from nth)
     into v_jobs, v_greedy from chosen
     -- Seen with the same snapshot as the jobs: a release that pauses a group or the queue gives its job back in the same commit.
@@ -222,14 +226,14 @@ begin
     cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
     cross join lateral (
       select ctid as at from millpond.tickets
-      where queue = p_turns.queue and priority = known.ticket and turn = known.turn and place = known.place offset 0
+      where queue = p_turns.queue and priority = known.ticket and virtual_time = known.virtual_time and place = known.place offset 0
     ) as t));
   for v_level in
-    select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
+    select priority, max(virtual_time) as virtual_time from unnest(p_jobs) as job group by priority order by priority desc
   loop
-    v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
+    v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.virtual_time);
     update millpond.groups as g
-    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at,
+    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, virtual_time = job.after, place = null, full_at = job.full_at,
       full_cost = job.cost
     from (
       select known.ctid as at, last.after, last.cost, case when paid.rate is null then known.full_at

@@ -49,7 +49,7 @@ begin
       job.data_bytes := bytes_of(item.data);
     end if;
     if (job.state, job.priority) <> (was.state, was.priority) then
-      if was.state = 'waiting' and is_milestone(was.line, was.seq) then perform advance(was.queue, was.line > 0); end if;
+      if was.state = 'waiting' and is_milestone(was.line, was.place) then perform advance(was.queue, was.line > 0); end if;
       job.line := case when job.state = 'scheduled' then 0 else line_back(job.queue) end;
     end if;
     update waiting set due_at = job.due_at, state = job.state, priority = job.priority, line = job.line, encoding = job.encoding,
@@ -59,7 +59,7 @@ begin
       insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]);
     end if;
     -- Also where both are the same: those who cannot LISTEN see that something came.
-    insert into moves (queue, slot, was, becomes, cause, count) values (job.queue, -1, was.state, job.state, 'update', 1);
+    insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, -1, was.state, job.state, 'update', 1);
     v_ring := v_ring || (select 'work:' || name from queues where id = job.queue);
     v_outcomes[item.nth] := 'updated';
   end loop;

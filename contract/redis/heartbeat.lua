@@ -14,14 +14,14 @@ local now = head[1] or time[1] * 1000 + math.floor(time[2] / 1000)
 local known = {}
 for _, id in ipairs(head[2]) do redis.call('HDEL', WORKERS, id) end
 for i, beat in ipairs(head[3]) do
-  local id, queue, since, places = beat[1], beat[2], now, {}
+  local id, queue, since, entries = beat[1], beat[2], now, {}
   local kept = redis.call('HGET', WORKERS, id)
-  for _, place in ipairs(kept and cmsgpack.unpack(kept) or {}) do
-    if place[1] ~= queue then places[#places + 1] = place
-    elseif now - place[7] <= FORGOTTEN then since = place[6] end
+  for _, entry in ipairs(kept and cmsgpack.unpack(kept) or {}) do
+    if entry[1] ~= queue then entries[#entries + 1] = entry
+    elseif now - entry[7] <= FORGOTTEN then since = entry[6] end
   end
-  places[#places + 1] = { queue, beat[3], beat[4], beat[5], beat[6], since, now }
-  redis.call('HSET', WORKERS, id, cmsgpack.pack(places))
+  entries[#entries + 1] = { queue, beat[3], beat[4], beat[5], beat[6], since, now }
+  redis.call('HSET', WORKERS, id, cmsgpack.pack(entries))
   known[i] = redis.call('HEXISTS', QUEUES, queue)
   if known[i] == 1 then redis.call('HSET', CLAIMED, queue, string.format('%.0f', now)) end
 end

@@ -1,8 +1,8 @@
 -- workers: who was heard of in the last minute. It includes nothing, as `heartbeat`.
 -- KEYS: workers queues
 -- In:  now, or nothing for the server's time; forget: 1: of a sweep, which wants to know only how many queues there are.
--- Out: [queues, id, places…]: how many queues there are; two items per worker: its id, and what `heartbeat` keeps of it, of which the
---      places that were heard of in the last minute remain.
+-- Out: [queues, id, entries…]: how many queues there are; two items per worker: its id, and what `heartbeat` keeps of it, of which the
+--      entries that were heard of in the last minute remain.
 -- Invariant: a sweep looks at a few workers only, so that it costs the same with many.
 
 local WORKERS, QUEUES = KEYS[1], KEYS[2]
@@ -13,12 +13,12 @@ local forget = ARGV[2] == '1'
 local out = { redis.call('HLEN', QUEUES) }
 local all = forget and redis.call('HRANDFIELD', WORKERS, FEW, 'WITHVALUES') or redis.call('HGETALL', WORKERS)
 for i = 1, #all, 2 do
-  local id, places = all[i], {}
-  for _, place in ipairs(cmsgpack.unpack(all[i + 1])) do
-    if now - place[7] <= FORGOTTEN then places[#places + 1] = place end
+  local id, entries = all[i], {}
+  for _, entry in ipairs(cmsgpack.unpack(all[i + 1])) do
+    if now - entry[7] <= FORGOTTEN then entries[#entries + 1] = entry end
   end
-  if #places == 0 then
+  if #entries == 0 then
     if forget then redis.call('HDEL', WORKERS, id) end
-  elseif not forget then out[#out + 1], out[#out + 2] = id, cmsgpack.pack(places) end
+  elseif not forget then out[#out + 1], out[#out + 2] = id, cmsgpack.pack(entries) end
 end
 return out

@@ -1,5 +1,5 @@
 /**
- * The one batcher (group commit). An item that comes while a call may be made goes out at the end of the turn, with whatever else came in
+ * The one batcher (group commit). An item that comes while a call may be made goes out at the end of the tick, with whatever else came in
  * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
  * grouping never adds latency, unless `within` asks for it.
  */
@@ -30,13 +30,13 @@ export interface BatcherLimits {
   within?: number
   /**
    * Whoever is called works while we prepare the next call, and keeps the order of calls: then one more call may be made while the
-   * others are under way, once enough wait for it, and what could go in one large call goes in two, a turn of the event loop apart.
+   * others are under way, once enough wait for it, and what could go in one large call goes in two, a tick of the event loop apart.
    * Else both sides would take turns in waiting for each other.
    */
   overlap?: boolean
   /**
    * Those who are answered come back one by one, as clients of a server do. A call for the first of them alone would keep the others
-   * waiting: so a call that has fewer items than the last one waits a few turns of the event loop for more.
+   * waiting: so a call that has fewer items than the last one waits a few ticks of the event loop for more.
    */
   regroup?: boolean
   /**
@@ -49,10 +49,10 @@ export interface BatcherLimits {
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
 const MIN_OVERLAPPING_ITEMS = 16
 /**
- * How long a call waits for those who were answered. Each of them takes about a turn; where a turn takes long, they may
+ * How long a call waits for those who were answered. Each of them takes about a tick; where a tick takes long, they may
  * not come at all.
  */
-const MAX_REGROUPING_TURNS = 8
+const MAX_REGROUPING_TICKS = 8
 const MAX_REGROUPING_MS = 0.5
 
 export class Batcher<In, Out> {
@@ -124,7 +124,7 @@ export class Batcher<In, Out> {
     }, patience)
   }
 
-  /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
+  /** Makes sure that the next call is made: at the end of this tick, or when `within` is over. */
   #plan(): void {
     if (this.#limits.within > 0 && !this.#full()) {
       if (this.#timer !== undefined) return
@@ -143,12 +143,12 @@ export class Batcher<In, Out> {
   #planNow(): void {
     this.#planned = true
     const until = performance.now() + MAX_REGROUPING_MS
-    let turns = MAX_REGROUPING_TURNS
+    let ticks = MAX_REGROUPING_TICKS
     const look = () => {
-      if (this.waiting === 0 || this.waiting >= this.#last || turns-- === 0 || performance.now() > until) this.#write()
+      if (this.waiting === 0 || this.waiting >= this.#last || ticks-- === 0 || performance.now() > until) this.#write()
       else setImmediate(look)
     }
-    atEndOfTurn(look)
+    atEndOfTick(look)
   }
 
   /** When what was just sent is on its way. */
@@ -193,7 +193,7 @@ export class Batcher<In, Out> {
   }
 
   #next(): void {
-    // Those who were just answered often have more at once, so the next call waits for the end of the turn as well.
+    // Those who were just answered often have more at once, so the next call waits for the end of the tick as well.
     if (this.#planned) return
     if (this.waiting > 0 && this.#mayCall()) this.#plan()
     else if (this.waiting === 0 && this.#idle.length > 0) this.#planNow()
@@ -229,7 +229,7 @@ export class Batcher<In, Out> {
       reject(signal.reason)
       if (entry.list === null) return
       this.#remove(entry)
-      // `flushed` is told at the end of the turn, even if nothing is left to be sent.
+      // `flushed` is told at the end of the tick, even if nothing is left to be sent.
       if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
     }
     signal.addEventListener('abort', leave, { once: true })
@@ -256,7 +256,7 @@ function settle<In, Out>({ resolve, reject }: Entry<In, Out>, outs: readonly (Ou
 }
 
 /** Runs once all promise reactions that are ready now have run, and before any I/O. */
-export function atEndOfTurn(run: () => void): void {
+export function atEndOfTick(run: () => void): void {
   // A tick asked for from a microtask runs when no microtask is left; asked for elsewhere it would run before them.
   queueMicrotask(() => process.nextTick(run))
 }

@@ -58,7 +58,7 @@ export interface Batched<In, Out> {
 export type BatchFunction<In, Out> = (items: In[]) => PromiseLike<readonly (Out | Error)[]> | readonly (Out | Error)[]
 
 /**
- * Groups calls. One that comes when no group is under way is sent at the end of the event loop's turn, with whatever else
+ * Groups calls. One that comes when no group is under way is sent at the end of the event loop's tick, with whatever else
  * came in it; calls that come meanwhile form the next group. So nobody waits without need.
  * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which
  * `batch` was called, not in one of theirs.

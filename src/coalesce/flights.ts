@@ -5,7 +5,7 @@
  *       │ ├──── time limit ───────► ended   they get TimedOut, the call is aborted
  *       │ └──── the last has left ► ended   the call is aborted
  *
- * What the call does after that is ignored. Many callers are answered in batches, a turn of the event loop apart:
+ * What the call does after that is ignored. Many callers are answered in batches, a tick of the event loop apart:
  * what a thousand of them do with the answer would else hold up everything else, and above all new callers.
  */
 import { MillpondError } from '../values/errors.ts'
@@ -83,7 +83,7 @@ class Flight<Out> {
   #leave(waiter: Waiter<Out>): void {
     this.#waiters.delete(waiter)
     waiter.reject(waiter.signal?.reason)
-    // Some callers are answered turns after the end: leaving does not abort the call then.
+    // Some callers are answered ticks after the end: leaving does not abort the call then.
     if (this.#ended || this.#waiters.size > 0) return
     this.#abort('aborted', new DOMException('Everyone who waited for this call has left', 'AbortError'))
   }
@@ -101,11 +101,11 @@ class Flight<Out> {
     this.#answer(outcome)
   }
 
-  /** The next callers; the others in the turns that follow. */
+  /** The next callers; the others in the ticks that follow. */
   #answer(outcome: Outcome<Out>): void {
     let answered = 0
     for (const waiter of this.#waiters) {
-      // A shared promise takes a turn of its own.
+      // A shared promise takes a tick of its own.
       answered += waiter.signal === undefined ? MAX_CALLERS_PER_TURN : 1
       if (answered > MAX_CALLERS_PER_TURN) break
       this.#waiters.delete(waiter)

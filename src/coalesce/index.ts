@@ -1,4 +1,7 @@
-/** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
+/**
+ * Identical calls that are made at the same time become one, whose answer everyone gets. `flights.ts` does so within a process,
+ * `shared-calls.ts` among several.
+ */
 
 import type { Millpond } from '../pond/millpond.ts'
 import { inThisContext } from '../values/async-context.ts'
@@ -16,7 +19,7 @@ import {
 } from '../values/options.ts'
 import { TtlMap } from '../values/ttl-map.ts'
 import { type FlightCounts, Flights } from './flights.ts'
-import { SharedFlights } from './shared-flights.ts'
+import { SharedCalls } from './shared-calls.ts'
 
 const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
 
@@ -55,15 +58,15 @@ export interface CoalesceCallOptions {
 export interface FlightContext {
   /**
    * Aborted when everyone who waited has left (`AbortError`), or the time limit is over (`TimedOut`). With `shared`, when everyone
-   * has left the process where the flight began, or the call was lost to another process: the reason is then that of a job.
+   * has left the process where the shared call began, or the call was lost to another process: the reason is then that of a job.
    */
   signal: AbortSignal
 }
 
 export interface CoalesceStats extends FlightCounts {
   /**
-   * Calls of the function that this process has made. With `shared` another process may have made the call of a flight,
-   * or this one for others.
+   * Calls of the function that this process has made. With `shared`, another process may have made the call of a
+   * flight, or this one for others.
    */
   calls: number
   /** Callers who got an answer that was kept. */
@@ -122,7 +125,7 @@ export function coalesce<In = void, Out = unknown>(
     kept?.put(key, { promise, renewAt: performance.now() + Math.max(ttl / 2, ttl - 2 * took) })
   }
   const flights = new Flights<Out>(timeout, kept && keep)
-  const elsewhere = shared && new SharedFlights<In, Out>(shared.pond, { name: shared.name, timeout, fn })
+  const elsewhere = shared && new SharedCalls<In, Out>(shared.pond, { name: shared.name, timeout, fn })
   let reused = 0
 
   const join = (key: string, input: In, signal?: AbortSignal): Promise<Out> => {

@@ -1,5 +1,5 @@
 /**
- * The jobs of shared flights that this process knows to be under way, and which of them began before a clear: whoever comes after it
+ * The jobs of shared calls that this process knows to be under way, and which of them began before a clear: callers that come after it
  * must not get their answers.
  *
  * Clears are counted. Who comes after `n` clears may have the answer of any job that was not known yet at the last of them.
@@ -7,8 +7,8 @@
 import { TtlMap } from '../values/ttl-map.ts'
 
 /**
- * Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears of flights under way a
- * second, one of 10 s ago.
+ * Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears a second of calls that are under way,
+ * one of 10 s ago.
  */
 const MAX_OUTDATED = 10_000
 

@@ -1,15 +1,15 @@
 /**
- * Pushes to queues opened with `whenFull: 'wait'`. Each queue has a line, first come, first served: a push joins its end, and only its head
- * is ever tried. So no push is overtaken, and freed capacity goes to the longest waiter.
+ * Pushes to queues opened with `whenFull: 'wait'`. Each queue has a wait list, first come, first served: a push joins its end, and only
+ * its head is ever tried. So no push is overtaken, and freed capacity goes to the longest waiter.
  *
  *   idle ──push──► trying ──all stored──► idle
  *                  │    ▲
- *                  full └─ a notification, or POLL_INTERVAL ── blocked
+ *                  full └─ a bell, or POLL_INTERVAL ── blocked
  *
  * Pushes that come while a try is under way wait for the next one.
  */
 
-import { atEndOfTurn } from '../batch/batcher.ts'
+import { atEndOfTick } from '../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -28,16 +28,16 @@ interface Waiter extends PromiseWithResolvers<PushOutcome> {
   reported: boolean
 }
 
-interface Line {
+interface WaitList {
   waiters: Waiter[]
   trying: boolean
-  /** A notification came since the try under way began. */
+  /** A bell came since the try under way began. */
   rung: boolean
 }
 
 export class CapacityWaiters {
   readonly #pusher: Pusher
-  readonly #lines = new Map<string, Line>()
+  readonly #lists = new Map<string, WaitList>()
   readonly #listen: () => void
   readonly #onFull: (queue: string) => void
   #listening = false
@@ -47,7 +47,7 @@ export class CapacityWaiters {
   #idle: (() => void)[] = []
 
   /**
-   * @param listen asks for notifications, from now until the pond closes
+   * @param listen asks for bells, from now until the pond closes
    * @param onFull called once for each push that has to wait
    */
   constructor(pusher: Pusher, listen: () => void, onFull: (queue: string) => void) {
@@ -70,40 +70,40 @@ export class CapacityWaiters {
    */
   push(job: NewJob, call?: object): Promise<PushOutcome> {
     const { queue } = job
-    const line = this.#lines.get(queue) ?? { waiters: [], trying: false, rung: false }
-    this.#lines.set(queue, line)
+    const list = this.#lists.get(queue) ?? { waiters: [], trying: false, rung: false }
+    this.#lists.set(queue, list)
     const waiter: Waiter = { job, call, reported: false, ...Promise.withResolvers<PushOutcome>() }
-    line.waiters.push(waiter)
-    // A line that is not being tried and is not empty is blocked.
-    if (!line.trying && line.waiters.length === 1) this.#try(queue, line, MAX_PUSH.items)
-    else if (!line.trying) this.#report(queue, waiter)
+    list.waiters.push(waiter)
+    // A list that is not being tried and is not empty is blocked.
+    if (!list.trying && list.waiters.length === 1) this.#try(queue, list, MAX_PUSH.items)
+    else if (!list.trying) this.#report(queue, waiter)
     return waiter.promise
   }
 
-  /** A notification: the queue may have capacity. */
+  /** A bell: the queue may have capacity. */
   rung(queue: string): void {
-    const line = this.#lines.get(queue)
-    if (line === undefined) return
-    line.rung = true
-    if (!line.trying) this.#try(queue, line, FIRST_TRY)
+    const list = this.#lists.get(queue)
+    if (list === undefined) return
+    list.rung = true
+    if (!list.trying) this.#try(queue, list, FIRST_TRY)
   }
 
   /** Rejects blocked pushes with `Closed`. Resolves when the tries under way are over. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#poll)
-    for (const [queue, line] of this.#lines) if (!line.trying) this.#remove(queue, line)
-    if (this.#lines.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    for (const [queue, list] of this.#lists) if (!list.trying) this.#remove(queue, list)
+    if (this.#lists.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
-  #try(queue: string, line: Line, most: number): void {
-    line.trying = true
-    atEndOfTurn(() => void this.#tryNow(queue, line, most))
+  #try(queue: string, list: WaitList, most: number): void {
+    list.trying = true
+    atEndOfTick(() => void this.#tryNow(queue, list, most))
   }
 
-  async #tryNow(queue: string, line: Line, most: number): Promise<void> {
-    const head = headOf(line.waiters, most)
-    line.rung = false
+  async #tryNow(queue: string, list: WaitList, most: number): Promise<void> {
+    const head = headOf(list.waiters, most)
+    list.rung = false
     let next = most * 2
     try {
       const outcomes = (await Promise.all(this.#pusher.pushMany(head.map(({ job }) => job)))).flat()
@@ -112,35 +112,35 @@ export class CapacityWaiters {
         const outcome = outcomes[index]
         if (outcome !== undefined && outcome.status !== 'full') resolve(outcome)
       }
-      line.waiters.splice(0, head.length, ...full)
-      if (full.length > 0 && !line.rung) {
-        this.#block(queue, line)
+      list.waiters.splice(0, head.length, ...full)
+      if (full.length > 0 && !list.rung) {
+        this.#block(queue, list)
         return
       }
       if (full.length > 0) next = FIRST_TRY
     } catch (error) {
       const failed = new Set<object | undefined>([...head, ...head.map(({ call }) => call)])
       failed.delete(undefined)
-      line.waiters = line.waiters.filter((waiter) => {
+      list.waiters = list.waiters.filter((waiter) => {
         if (!failed.has(waiter) && !failed.has(waiter.call)) return true
         waiter.reject(error)
         return false
       })
       next = most
     }
-    if (line.waiters.length > 0) this.#try(queue, line, next)
-    else this.#remove(queue, line)
+    if (list.waiters.length > 0) this.#try(queue, list, next)
+    else this.#remove(queue, list)
   }
 
-  #block(queue: string, line: Line): void {
-    line.trying = false
+  #block(queue: string, list: WaitList): void {
+    list.trying = false
     if (this.#closed) {
-      this.#remove(queue, line)
+      this.#remove(queue, list)
       return
     }
-    for (const waiter of line.waiters) this.#report(queue, waiter)
+    for (const waiter of list.waiters) this.#report(queue, waiter)
     this.#poll ??= setInterval(() => {
-      for (const name of [...this.#lines.keys()]) this.rung(name)
+      for (const name of [...this.#lists.keys()]) this.rung(name)
     }, POLL_INTERVAL)
   }
 
@@ -149,11 +149,11 @@ export class CapacityWaiters {
     waiter.reported = true
   }
 
-  /** Pushes still in the line reject. */
-  #remove(queue: string, line: Line): void {
-    this.#lines.delete(queue)
-    for (const { reject } of line.waiters) reject(closed())
-    if (this.#lines.size > 0) return
+  /** Pushes still in the list reject. */
+  #remove(queue: string, list: WaitList): void {
+    this.#lists.delete(queue)
+    for (const { reject } of list.waiters) reject(closed())
+    if (this.#lists.size > 0) return
     clearInterval(this.#poll)
     this.#poll = undefined
     for (const resolve of this.#idle.splice(0)) resolve()

@@ -71,7 +71,7 @@ export class Millpond implements AsyncDisposable {
   readonly #registry: WorkerRegistry
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
-  /** How many parts need notifications: each worker, the results, the pushes that wait for room. */
+  /** How many parts need bells: each worker, the results, the pushes that wait for room. */
   #listeners = 0
   #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined

@@ -122,7 +122,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     }
   }
 
-  /** Without settings to tell first, the jobs are in the line of pushes before this returns. */
+  /** Without settings to tell first, the jobs have their turn among the pushes before this returns. */
   async #pushMany(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
     const pushed: Pushed[] = []
     try {

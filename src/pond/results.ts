@@ -1,5 +1,5 @@
 /**
- * Waits for jobs to finish. Notifications make it quick. Reading the store once a second makes it certain, because a notification can be
+ * Waits for jobs to finish. Bells make it quick. Reading the store once a second makes it certain, because a bell can be
  * missed. All awaited jobs are read in one call.
  */
 
@@ -32,7 +32,7 @@ interface Awaited {
 export class Results {
   readonly #store: Store
   readonly #waiters = new Map<string, Awaited>()
-  /** Called when the first caller begins to wait, and when the last one has ended: notifications are needed only between. */
+  /** Called when the first caller begins to wait, and when the last one has ended: bells are needed only between. */
   readonly #onChange: (waiting: boolean) => void
   /** Not unref'd: a caller waits for an answer. */
   #poll: NodeJS.Timeout | undefined
@@ -74,7 +74,7 @@ export class Results {
     for (const waiter of this.#waitersOf(id)) waiter.resolve(result)
   }
 
-  /** A notification: these jobs, or any of the queue, may have finished. */
+  /** A bell: these jobs, or any of the queue, may have finished. */
   finished(queue: string, ids: readonly string[] | undefined): void {
     if (this.#waiters.size === 0) return
     if (ids !== undefined) this.#look(ids)
@@ -136,7 +136,7 @@ export class Results {
 
   async #find(ids: string[]): Promise<(JobRecord | null)[]> {
     const awaited = ids.flatMap((id) => this.#waiters.get(id) ?? [])
-    // A notification from now on may be news to this call.
+    // A bell from now on may be news to this call.
     for (const job of awaited) job.asked = false
     // All waits may have ended meanwhile.
     return awaited.length === 0 ? [] : this.#store.operations.find({ ids })

@@ -33,7 +33,7 @@ function closeAll(): void {
   void Promise.allSettled([first, ...closed]).then((ends) => {
     const reasons = new Set(ends.flatMap((end): unknown[] => (end.status === 'rejected' ? [end.reason] : [])))
     for (const reason of reasons) process.emitWarning(isError(reason) ? reason : String(reason))
-    // A warning is written in the next turn.
+    // A warning is written in the next tick.
     setImmediate(() => process.exit(reasons.size > 0 ? 1 : undefined))
   })
 }

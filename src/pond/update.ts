@@ -28,7 +28,7 @@ const RULES: Rules<UpdateOptions> = {
   runAt: (value) => timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970',
 }
 
-interface Place {
+interface UpdateTarget {
   queue: string
   store: Store
   maxPayload: number
@@ -36,8 +36,8 @@ interface Place {
 }
 
 /** The update as the store takes it. @throws InvalidOption, InvalidName, NotSupported, SchemaMismatch, Payload… */
-export async function jobUpdate(id: string, options: UpdateOptions, place: Place): Promise<JobUpdate> {
-  const { queue, store, maxPayload, schema } = place
+export async function jobUpdate(id: string, options: UpdateOptions, target: UpdateTarget): Promise<JobUpdate> {
+  const { queue, store, maxPayload, schema } = target
   const known = checkId(id)
   const { data, priority, delay, runAt } = checkOptions(options, RULES, `update of a job of ${queue}`)
   if (delay !== undefined && runAt !== undefined) {

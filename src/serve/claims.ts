@@ -1,19 +1,19 @@
 /**
  * Claims for workers over HTTP, which wait if there is no job.
  *
- * The workers that wait for a queue stand in a line. A notification, or the poll that makes up for a missed one, makes
+ * The workers that wait for a queue stand in a wait list. A bell, or the poll that makes up for a missed one, makes
  * the first of them ask the store. If it gets jobs, the next two ask, then four, and so on: with a hundred waiting
  * workers, one job costs one call. If one gets nothing there is nothing for all, so the workers that do not wait are
- * answered then. Workers that ask for urgent jobs only (`minPriority`) stand in lines of their own.
+ * answered then. Workers that ask for urgent jobs only (`minPriority`) stand in lists of their own.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 import { SHORTEST_RETRY_AFTER } from '../worker/claim-loop.ts'
 import type { WorkerRegistry } from '../worker/registry.ts'
 
-/** Milliseconds. A missed notification delays a job by this much at most. */
+/** Milliseconds. A missed bell delays a job by this much at most. */
 const POLL_INTERVAL = 1000
 const PRIORITIES = 10
-/** Most claims under way at once for a line. */
+/** Most claims under way at once for a wait list. */
 const MAX_CLAIMS = 16
 /**
  * Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. After a call that failed
@@ -23,7 +23,7 @@ const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
 /** Jobs beyond so many bytes are given back: as JSON an answer may be several times as large, and no text can be longer than 512 MiB. */
 const MAX_ANSWER = 64 * 1024 * 1024
-/** Most lines whose failure is remembered once no worker waits in them. */
+/** Most wait lists whose failure is remembered once no worker waits in them. */
 const MAX_REMEMBERED = 1000
 
 interface Waiter extends PromiseWithResolvers<Claimed> {
@@ -37,8 +37,8 @@ export class Claims {
   readonly #store: Store
   readonly #registry: WorkerRegistry
   readonly #due: (ms: number) => void
-  readonly #lines = new Map<string, Line>()
-  /** Jobs asked for in the next call, of lines that have gone after a call that failed. */
+  readonly #lists = new Map<string, WaitList>()
+  /** Jobs asked for in the next call, of wait lists that have gone after a call that failed. */
   readonly #most = new Map<string, number>()
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
@@ -53,7 +53,7 @@ export class Claims {
   }
 
   get waiting(): number {
-    return [...this.#lines.values()].reduce((sum, { waiters }) => sum + waiters.size, 0)
+    return [...this.#lists.values()].reduce((sum, { waiters }) => sum + waiters.size, 0)
   }
 
   /**
@@ -71,12 +71,12 @@ export class Claims {
     this.#registry.claimed(worker, queue, limit)
     const impatient = wait === 0 || this.#stopping
     const waiter: Waiter = { request, impatient, asking: false, ...Promise.withResolvers<Claimed>() }
-    const line = this.#lineOf(request)
-    const dismiss = () => line.dismiss(waiter)
+    const list = this.#listOf(request)
+    const dismiss = () => list.dismiss(waiter)
     const timer = impatient ? undefined : setTimeout(dismiss, wait)
     signal.addEventListener('abort', dismiss)
-    line.waiters.add(waiter)
-    line.serve()
+    list.waiters.add(waiter)
+    list.serve()
     try {
       const claimed = await waiter.promise
       if (!signal.aborted) return claimed
@@ -103,7 +103,7 @@ export class Claims {
   /** From now on no claim waits. */
   stop(): void {
     this.#stopping = true
-    for (const line of this.#lines.values()) for (const waiter of line.waiters) line.dismiss(waiter)
+    for (const list of this.#lists.values()) for (const waiter of list.waiters) list.dismiss(waiter)
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
@@ -113,38 +113,38 @@ export class Claims {
     return work
   }
 
-  #lineOf(request: ClaimRequest): Line {
+  #listOf(request: ClaimRequest): WaitList {
     const name = nameOf(request.queue, request.minPriority)
     const giveBack = (jobs: readonly ClaimedJob[]) => this.giveBack(request.queue, jobs)
     const host = { store: this.#store, due: this.#due, giveBack, onEmpty: () => this.#remove(name) }
-    const line = this.#lines.get(name) ?? new Line(host, this.#most.get(name))
-    this.#lines.set(name, line)
+    const list = this.#lists.get(name) ?? new WaitList(host, this.#most.get(name))
+    this.#lists.set(name, list)
     this.#poll ??= setInterval(() => {
-      for (const each of this.#lines.values()) each.serve()
+      for (const each of this.#lists.values()) each.serve()
     }, POLL_INTERVAL)
     this.#unlisten ??= this.#store.listen((bell) => {
       if (bell.kind !== 'work') return
-      for (let least = 0; least < PRIORITIES; least++) this.#lines.get(nameOf(bell.queue, least))?.serve()
+      for (let least = 0; least < PRIORITIES; least++) this.#lists.get(nameOf(bell.queue, least))?.serve()
     })
-    return line
+    return list
   }
 
   #remove(name: string): void {
-    const most = this.#lines.get(name)?.most ?? MAX_JOBS_PER_CALL
+    const most = this.#lists.get(name)?.most ?? MAX_JOBS_PER_CALL
     if (most === MAX_JOBS_PER_CALL || this.#most.size === MAX_REMEMBERED) this.#most.delete(name)
     else this.#most.set(name, most)
-    this.#lines.delete(name)
-    if (this.#lines.size > 0) return
+    this.#lists.delete(name)
+    if (this.#lists.size > 0) return
     clearInterval(this.#poll)
     this.#unlisten?.()
     this.#poll = this.#unlisten = undefined
   }
 }
 
-/** The key of a `Line`. */
+/** The key of a `WaitList`. */
 const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 
-interface LineHost {
+interface WaitListHost {
   store: Store
   due: (ms: number) => void
   giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
@@ -152,7 +152,7 @@ interface LineHost {
 }
 
 /** The workers that wait for jobs of one queue from one priority on, in the order in which they came. */
-class Line {
+class WaitList {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
   readonly #due: (ms: number) => void
@@ -165,7 +165,7 @@ class Line {
   most: number
   #retry: NodeJS.Timeout | undefined
 
-  constructor({ store, due, giveBack, onEmpty }: LineHost, most = MAX_JOBS_PER_CALL) {
+  constructor({ store, due, giveBack, onEmpty }: WaitListHost, most = MAX_JOBS_PER_CALL) {
     this.most = most
     this.#store = store
     this.#due = due
@@ -209,7 +209,7 @@ class Line {
         for (const waiter of present) if (waiter.impatient) this.dismiss(waiter)
       }
     }
-    // In the same turn as the last check of the line, so that the next waiter is served again.
+    // In the same tick as the last check of the list, so that the next waiter is served again.
     this.#serving = false
     if (this.waiters.size === 0) this.#onEmpty()
   }

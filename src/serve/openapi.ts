@@ -86,12 +86,12 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
   }
 }
 
-function parametersOf(place: 'query' | 'header', given: Properties = {}, required: boolean): object[] {
-  return Object.entries(given).map(([name, schema]) => parameter(place, name, schema, required))
+function parametersOf(location: 'query' | 'header', given: Properties = {}, required: boolean): object[] {
+  return Object.entries(given).map(([name, schema]) => parameter(location, name, schema, required))
 }
 
-function parameter(place: string, name: string, { description, ...schema }: Schema, required: boolean): object {
-  return { name, in: place, required, description, schema }
+function parameter(location: string, name: string, { description, ...schema }: Schema, required: boolean): object {
+  return { name, in: location, required, description, schema }
 }
 
 function response({ description, schema, events, headers }: Answer, refer: (schema: Schema) => unknown): object {

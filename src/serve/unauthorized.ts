@@ -8,8 +8,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TtlMap } from '../values/ttl-map.ts'
+import { Permits } from '../web/permits.ts'
 import { Refusal } from '../web/problem.ts'
-import { Slots } from '../web/slots.ts'
 
 /** A client that got a 401, for `onUnauthorized`. */
 export interface UnauthorizedClient {
@@ -33,13 +33,13 @@ const MAX_CLIENTS = 1000
 export class UnauthorizedClients {
   /** How many requests came, by address. */
   readonly #times = new TtlMap<number>({ ttl: FORGET_AFTER, entries: MAX_CLIENTS })
-  readonly #slots: Slots
+  readonly #permits: Permits
   readonly #stopping: AbortSignal
   readonly #report: (client: UnauthorizedClient) => void
 
   /** @param maxConnections that the server takes at once @param report must not throw */
   constructor(maxConnections: number, stopping: AbortSignal, report: (client: UnauthorizedClient) => void) {
-    this.#slots = new Slots(Math.floor(maxConnections * MAX_DELAYED_SHARE))
+    this.#permits = new Permits(Math.floor(maxConnections * MAX_DELAYED_SHARE))
     this.#stopping = stopping
     this.#report = report
   }
@@ -51,7 +51,7 @@ export class UnauthorizedClients {
     this.#report({ address, times })
     // If the server gives no addresses, the delay would hit all clients.
     const delay = address === undefined ? 0 : delayAfter(times)
-    const free = delay === 0 ? undefined : this.#slots.take()
+    const free = delay === 0 ? undefined : this.#permits.take()
     if (free !== undefined) {
       await sleep(delay, undefined, { signal: AbortSignal.any([hangUp, this.#stopping]) }).catch(() => {})
       free()

@@ -21,7 +21,7 @@ export function isStandardSchema(value: unknown): true | string {
 }
 
 /**
- * The schema's output for a value; a promise only when the schema needs one, so that a synchronous schema costs no turn.
+ * The schema's output for a value; a promise only when the schema needs one, so that a synchronous schema costs no tick.
  * @throws SchemaMismatch
  */
 export function validate<Output>(

@@ -20,8 +20,8 @@ import { isResponse, type Verdict } from './guard.ts'
 import { boundedWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
 import { isFinal, jobView } from './job-view.ts'
+import { Permits } from './permits.ts'
 import { errorAnswer, type OnError, Refusal, reporter } from './problem.ts'
-import { Slots } from './slots.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
@@ -93,7 +93,7 @@ export function accept<Input>(
   const limits = { maxBody: given.maxBody ?? MAX_PAYLOAD, bodyTimeout }
   const maxWait = milliseconds(given.maxWait ?? '60s', 'maxWait')
   const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
-  const waiting = new Slots(given.maxWaiting ?? 1000)
+  const waiting = new Permits(given.maxWaiting ?? 1000)
   const report = reporter(given.onError)
   const { pond } = queue
   const hooked = [guard, data, push, idempotency?.scope, existing].some((hook) => typeof hook === 'function')

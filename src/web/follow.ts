@@ -16,9 +16,9 @@ import { ExpectedStarts } from './expected-start.ts'
 import { isResponse, type Verdict } from './guard.ts'
 import { boundedWait, header } from './headers.ts'
 import { isFinal } from './job-view.ts'
+import { clientOf, Permits } from './permits.ts'
 import { errorAnswer, type OnError, Refusal, refuseUnknownJob, reporter, retryAfterHeader } from './problem.ts'
 import { rendered } from './rendered-job.ts'
-import { clientOf, Slots } from './slots.ts'
 import { Watcher } from './watcher.ts'
 
 export interface FollowOptions {
@@ -78,7 +78,7 @@ export function follow(
   const heartbeat = milliseconds(given.heartbeat ?? '15s', 'heartbeat')
   const lifetime = milliseconds(given.maxStream ?? '1h', 'maxStream')
   const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
-  const slots = new Slots(given.maxFollowers ?? 1000, given.maxFollowersPerClient)
+  const permits = new Permits(given.maxFollowers ?? 1000, given.maxFollowersPerClient)
   const report = reporter(given.onError)
   const watcher = new Watcher(pond)
   const starts = new ExpectedStarts(pond)
@@ -137,7 +137,7 @@ export function follow(
     const isNews = (job: JobInfo) =>
       isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, rendered(job).tag))
     if (isNews(first)) return { seconds, job: first }
-    const free = slots.take(clientOf(request))
+    const free = permits.take(clientOf(request))
     if (free === undefined) return undefined
     const { promise, resolve, reject } = Promise.withResolvers<JobInfo | undefined>()
     let last: JobInfo | undefined = first
@@ -164,7 +164,7 @@ export function follow(
   function stream(request: Request, job: JobInfo): Response {
     // A browser reconnects after the last event; a 204 tells it to stop. A job that was requeued since goes on.
     if (header(request, 'last-event-id') === LAST_EVENT_ID && isFinal(job)) return new Response(null, { status: 204 })
-    const free = slots.take(clientOf(request))
+    const free = permits.take(clientOf(request))
     if (free === undefined) {
       const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'
       throw new Refusal(503, detail, { headers: retryAfterHeader(retryAfter) })

@@ -6,8 +6,8 @@ import { types } from 'node:util'
 import { finite } from './body.ts'
 import { wasSent } from './node-response.ts'
 import { checkTarget } from './path.ts'
+import { network, setClient } from './permits.ts'
 import { Refusal } from './problem.ts'
-import { network, setClient } from './slots.ts'
 
 /** Milliseconds that a client may go on sending a body after its answer, so that it reads the answer. Then its connection is cut. */
 const MAX_LINGER = 2000

@@ -3,7 +3,7 @@
  *
  * In HTTP/1.1 a client may send requests before earlier ones are answered (pipelining). Node hands out all of them at
  * once, some 2,000 in 64 KiB. Their answers are sent in order, so a request handled before its turn would only take
- * memory and waiting slots from other clients.
+ * memory and waiting permits from other clients.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,13 +11,13 @@ import type { Socket } from 'node:net'
 /** Most unanswered requests of a connection; one more cuts it. Clients that pipeline at all rarely send more, and each takes a few KiB. */
 export const MAX_OUTSTANDING = 16
 
-interface Turn {
+interface Pending {
   outgoing: ServerResponse
   begin: () => void
 }
 
 /** The unanswered requests of each connection; the first one is being handled. */
-const outstanding = new WeakMap<Socket, Turn[]>()
+const outstanding = new WeakMap<Socket, Pending[]>()
 
 /** Whether one more request would be too many for the connection. */
 export function isFull(socket: Socket): boolean {
@@ -36,24 +36,24 @@ export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begi
     return
   }
   if (isOver(socket)) return
-  const turns = outstanding.get(socket) ?? []
-  outstanding.set(socket, turns)
-  if (turns[0]?.outgoing === outgoing) begin()
+  const queue = outstanding.get(socket) ?? []
+  outstanding.set(socket, queue)
+  if (queue[0]?.outgoing === outgoing) begin()
   else if (isFull(socket)) socket.destroy()
-  else if (turns.push({ outgoing, begin }) === 1) beginFirst(turns, socket)
+  else if (queue.push({ outgoing, begin }) === 1) beginFirst(queue, socket)
 }
 
-function beginFirst(turns: Turn[], socket: Socket): void {
-  const [turn] = turns
-  if (turn === undefined) return
+function beginFirst(queue: Pending[], socket: Socket): void {
+  const [first] = queue
+  if (first === undefined) return
   const over = () => {
-    if (turns[0] !== turn) return
-    turns.shift()
-    if (isOver(socket)) turns.length = 0
-    else beginFirst(turns, socket)
+    if (queue[0] !== first) return
+    queue.shift()
+    if (isOver(socket)) queue.length = 0
+    else beginFirst(queue, socket)
   }
-  turn.outgoing.once('finish', over).once('close', over)
-  turn.begin()
+  first.outgoing.once('finish', over).once('close', over)
+  first.begin()
 }
 
 /** Whether the connection is gone, or closing after its last answer. */

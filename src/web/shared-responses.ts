@@ -47,17 +47,17 @@ export interface SharingLimits {
 }
 
 export interface SharingCounts {
-  /** Shared calls: runs of the handler for identical requests. */
+  /** Runs of the handler for identical requests. */
   flights: number
-  /** Requests that waited for a shared call. */
+  /** Requests that waited for a flight. */
   joined: number
   /** Requests answered by a kept answer. */
   reused: number
   /** Runs for one request alone, because the request or its answer could not be shared. */
   alone: number
-  /** Shared calls that exceeded `timeout`. */
+  /** Flights that exceeded `timeout`. */
   timedOut: number
-  /** Shared calls under way. */
+  /** Flights under way. */
   underWay: number
   /** Answers kept, and their bytes. */
   kept: number

@@ -2,9 +2,9 @@
  * Watches jobs for their followers, with one watch per job however many follow it.
  *
  * A look is a read of the job. It happens:
- *   - when the job is final: `pond.result` learns it from the store's notifications, from any process;
+ *   - when the job is final: `pond.result` learns it from the store's bells, from any process;
  *   - at each event of the pond about the job: this process works on it;
- *   - every LOOK_INTERVAL: for progress made in another process there is no notification. All looks of a round are asked for in one turn,
+ *   - every LOOK_INTERVAL: for progress made in another process there is no bell. All looks of a round are asked for in one tick,
  *     so that a store can read them in one call.
  *
  * A look that finds no change is passed only to followers that came since the last one. Otherwise each new follower of a job with

@@ -1,16 +1,16 @@
 /**
  * A claimed job while this worker holds it, that is, while its lease is extended.
  *
- *   buffered ──slot free──► waiting ──replica ready──► running ──handler answered, or a transaction decides──► ending
- *      │                       └───────────────────────────┴─ lease lost, cancelled, timed out, worker closed ──► stopped
+ *   buffered ──slot free──► awaitingReplica ──replica ready──► running ──handler answered, or a transaction decides──► ending
+ *      │                         └──────────────────────────┴─ lease lost, cancelled, timed out, worker closed ──► stopped
  *      ├─ given back ──► ending
  *      └─ lease lost, cancelled ──► stopped
  *
  *   ending ──worker closed while a transaction decides──► stopped
  *
- * Without a replica no attempt is `waiting`. The handler of a stopped attempt may go on, but its answer no longer counts. The store is
- * still told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the claim is
- * lost.
+ * Without a replica no attempt is `awaitingReplica`. The handler of a stopped attempt may go on, but its answer no longer counts. The
+ * store is still told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the
+ * claim is lost.
  */
 
 import type { ClaimedJob, Encoded } from '../store.ts'
@@ -18,7 +18,7 @@ import type { MillpondError } from '../values/errors.ts'
 import type { Linked, LinkedList } from '../values/linked-list.ts'
 import type { Context } from './context.ts'
 
-type AttemptState = 'buffered' | 'waiting' | 'running' | 'ending' | 'stopped'
+type AttemptState = 'buffered' | 'awaitingReplica' | 'running' | 'ending' | 'stopped'
 
 /** What the attempts of one claim have in common. */
 export interface Arrival {
@@ -54,7 +54,7 @@ export class Attempt implements Linked<Attempt> {
    * never held an integer.
    */
   startedAt = Number.NaN
-  leftAt = Number.NaN
+  endedAt = Number.NaN
   /** Its handler's latest progress report that the store was not told of. */
   unreported: Encoded | null = null
   /** Stops it when its handler has run for too long. */
@@ -81,7 +81,7 @@ export class Attempt implements Linked<Attempt> {
   }
 
   get run(): number {
-    return this.leftAt - this.startedAt
+    return this.endedAt - this.startedAt
   }
 
   get state(): AttemptState {
@@ -104,10 +104,10 @@ export class Attempt implements Linked<Attempt> {
   }
 
   /** It has a slot, but its handler is not called yet. @returns false: it was stopped meanwhile */
-  async waitFor(ready: Promise<unknown>): Promise<boolean> {
-    this.#state = 'waiting'
+  async awaitReplica(ready: Promise<unknown>): Promise<boolean> {
+    this.#state = 'awaitingReplica'
     await ready
-    if (this.#state === 'waiting') this.#state = 'running'
+    if (this.#state === 'awaitingReplica') this.#state = 'running'
     return this.#state === 'running'
   }
 

@@ -68,7 +68,7 @@ export class WorkerRegistry {
     }
     clearTimeout(this.#timer)
     this.#again = false
-    // At the end of the turn: several workers that start together share a call.
+    // At the end of the tick: several workers that start together share a call.
     this.#telling = Promise.resolve()
       .then(() => this.#beat())
       .catch(() => true)

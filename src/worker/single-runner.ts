@@ -21,7 +21,7 @@ export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: At
 
   async function startWhenShown(attempt: Attempt, readable: Replica): Promise<void> {
     const shown = readable.wait(attempt)
-    if (await attempt.waitFor(shown)) start(attempt, await shown)
+    if (await attempt.awaitReplica(shown)) start(attempt, await shown)
   }
 
   function start(attempt: Attempt, reads?: ReplicaQuery): void {

@@ -1,7 +1,7 @@
-/** Starts buffered jobs while slots are free, but not for long without a break: timers and sockets get their turn in between. */
+/** Starts buffered jobs while slots are free, but not for long without a break: timers and sockets are served in between. */
 
 /** Handlers are started for this long without a break, in milliseconds. */
-const MAX_TURN = 5
+const MAX_TICK = 5
 
 /** So many jobs, of this priority or a higher one. */
 export interface Wanted {
@@ -28,8 +28,8 @@ export class Starter {
   readonly #slots: Slots
   readonly #started: () => void
   #break: NodeJS.Immediate | undefined
-  /** When timers and sockets last had a turn, as far as we know. */
-  #turnBegan = performance.now()
+  /** When timers and sockets were last served, as far as we know. */
+  #tickBegan = performance.now()
 
   /** @param started called after each break and the starts behind it */
   constructor(slots: Slots, started: () => void) {
@@ -41,10 +41,10 @@ export class Starter {
   start(now: number): void {
     let time = now
     while (this.#slots.ready && this.#break === undefined) {
-      if (time - this.#turnBegan > MAX_TURN) {
+      if (time - this.#tickBegan > MAX_TICK) {
         this.#break = setImmediate(() => {
           this.#break = undefined
-          this.startInNewTurn()
+          this.startInNewTick()
           this.#started()
         })
         return
@@ -55,9 +55,9 @@ export class Starter {
     }
   }
 
-  /** As `start`. Timers and sockets had a turn. */
-  startInNewTurn(): void {
-    this.#turnBegan = performance.now()
-    this.start(this.#turnBegan)
+  /** As `start`. Timers and sockets were served. */
+  startInNewTick(): void {
+    this.#tickBegan = performance.now()
+    this.start(this.#tickBegan)
   }
 }

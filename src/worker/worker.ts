@@ -5,11 +5,11 @@
  *   claim ──► arrived: buffered ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
  *                         └─ window over: given back
  *
- * Claims and endings are planned for the end of the turn, so that they share a round trip. `claim-loop.ts` decides when to claim,
+ * Claims and endings are planned for the end of the tick, so that they share a round trip. `claim-loop.ts` decides when to claim,
  * `starter.ts` and its slots what to start, a runner how an attempt ends.
  */
 
-import { atEndOfTurn } from '../batch/batcher.ts'
+import { atEndOfTick } from '../batch/batcher.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from '../values/close-options.ts'
@@ -81,11 +81,11 @@ export class Worker implements AsyncDisposable {
   /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
   #cancelBells = 0
   #cancelBellsAtClaim = 0
-  #planned = false
+  #isPlanned = false
   /** Not unref'd: an open worker keeps its process alive. */
-  readonly #ticker: NodeJS.Timeout
+  readonly #pollTimer: NodeJS.Timeout
   #closing: Promise<CloseReport> | undefined
-  #onQuiet: (() => void) | undefined
+  #whenQuiet: (() => void) | undefined
   /** Of `performance.now()`. */
   #closedAt = Number.POSITIVE_INFINITY
   /** How many attempts ended while closing. */
@@ -115,7 +115,7 @@ export class Worker implements AsyncDisposable {
       wanted: () => this.#slots.wanted(),
       busy: () => this.#running.size + this.#buffer.size > 0,
       claim: (wanted) => this.#claim(wanted),
-      arrived: (claimed, sentAt) => this.#arrived(claimed, sentAt),
+      arrived: (claimed, sentAt) => this.#jobsArrived(claimed, sentAt),
       trouble: (error) => this.#claimFailed(error),
     })
     this.#buffer = new JobBuffer(window, (late) => {
@@ -124,15 +124,15 @@ export class Worker implements AsyncDisposable {
     })
     this.#prefetch = new Prefetch(window)
     this.#slots = this.#slotsFor(handler)
-    this.#starter = new Starter(this.#slots, () => this.#plan())
+    this.#starter = new Starter(this.#slots, () => this.#planFlushAndClaim())
     this.#leases = new Leases(store, queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
-      lost: (attempt, reason) => this.#lost(attempt, reason),
+      lost: (attempt, reason) => this.#claimLost(attempt, reason),
       trouble,
     })
-    this.#endings = new EndingParts(store, queue, (ending, outcome) => this.#told(ending, outcome), trouble)
-    this.#ticker = setInterval(() => this.#tick(), POLL)
-    this.#plan()
+    this.#endings = new EndingParts(store, queue, (ending, outcome) => this.#endingAnswered(ending, outcome), trouble)
+    this.#pollTimer = setInterval(() => this.#poll(), POLL)
+    this.#planFlushAndClaim()
   }
 
   get queue(): string {
@@ -162,7 +162,7 @@ export class Worker implements AsyncDisposable {
   /** @internal There may be work. */
   wake(): void {
     this.#claims.wake()
-    this.#plan()
+    this.#planFlushAndClaim()
   }
 
   /**
@@ -189,36 +189,38 @@ export class Worker implements AsyncDisposable {
       reportSoon: () => this.#leases.reportSoon(),
       assertRates: () => needs(this.#store, 'rates', 'ctx.rateLimited'),
     }
-    const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) => this.#end(endings))
-    const begin = (attempt: Attempt, now: number) => this.#begin(attempt, now)
+    const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) =>
+      this.#attemptsEnded(endings),
+    )
+    const begin = (attempt: Attempt, now: number) => this.#startAttempt(attempt, now)
     const host = { count: concurrency, buffer: this.#buffer, running: this.#running, begin }
     if (batch === undefined) return singleSlots(host, () => this.#wanted(), singleRunner(tools, handler as Handler))
     const claiming = () => this.#claims.underWay
     const ripe = () => {
-      this.#starter.startInNewTurn()
-      this.#plan()
+      this.#starter.startInNewTick()
+      this.#planFlushAndClaim()
     }
     return batchSlots({ ...host, window, claiming, ripe }, batch, batchRunner(tools, handler as BatchHandler))
   }
 
-  #tick(): void {
+  #poll(): void {
     this.wake()
-    this.#record()
+    this.#sendFigures()
   }
 
   /**
-   * Endings and a claim go out together: at the end of the turn when nothing else runs here, else after the sockets and timers
-   * that are ready now have had theirs, since what they finish can go along.
+   * Endings and a claim go out together: at the end of the tick when nothing else runs here, else after the sockets and timers
+   * that are ready now were served, since what they finish can go along.
    */
-  #plan(): void {
-    if (this.#planned) return
-    this.#planned = true
-    if (this.#running.size === 0) atEndOfTurn(this.#go)
-    else setImmediate(this.#go)
+  #planFlushAndClaim(): void {
+    if (this.#isPlanned) return
+    this.#isPlanned = true
+    if (this.#running.size === 0) atEndOfTick(this.#flushAndClaim)
+    else setImmediate(this.#flushAndClaim)
   }
 
-  readonly #go = (): void => {
-    this.#planned = false
+  readonly #flushAndClaim = (): void => {
+    this.#isPlanned = false
     this.#endings.flush()
     this.#claims.claim()
   }
@@ -242,12 +244,12 @@ export class Worker implements AsyncDisposable {
 
   #claimFailed(error: MillpondError): void {
     if (!this.#claims.closed) this.#emitter.trouble(error)
-    this.#tellQuiet()
+    this.#resumeClose()
     // A batch may have waited for what this claim would bring.
     this.#starter.start(performance.now())
   }
 
-  #arrived({ now, lease, jobs, retryAfter, limited }: Claimed, sentAt: number): void {
+  #jobsArrived({ now, lease, jobs, retryAfter, limited }: Claimed, sentAt: number): void {
     this.#prefetch.limited = limited
     if (retryAfter !== null) this.#owner.due(retryAfter)
     if (jobs.length > 0) this.#leases.lasting(lease)
@@ -256,21 +258,21 @@ export class Worker implements AsyncDisposable {
     this.#buffer.add(attempts)
     if (this.#claims.closed) {
       this.#giveBack(this.#buffer.clear())
-      this.#tellQuiet()
+      this.#resumeClose()
       return
     }
     // The next claim goes out before these handlers start, so that the store works while they do.
     this.#claims.claim()
-    this.#starter.startInNewTurn()
+    this.#starter.startInNewTick()
     this.#buffer.watch()
     if (this.#cancelBells !== this.#cancelBellsAtClaim) void this.#leases.extend(attempts)
   }
 
   /** The attempt gets a slot. @returns false: it was given back */
-  #begin(attempt: Attempt, now: number): boolean {
+  #startAttempt(attempt: Attempt, now: number): boolean {
     // This process was stopped, or its event loop held up, for longer than the lease: another worker may have the job by now.
     if (now > attempt.heldUntil) {
-      this.#tell(released(attempt))
+      this.#sendEnding(released(attempt))
       return false
     }
     attempt.start(now)
@@ -280,20 +282,20 @@ export class Worker implements AsyncDisposable {
     return true
   }
 
-  #end(endings: readonly Ending[]): void {
+  #attemptsEnded(endings: readonly Ending[]): void {
     const now = performance.now()
     for (const ending of endings) {
-      this.#leave(ending.attempt, now)
-      if (ending.kind === 'committed') this.#told(ending, ending.outcome)
-      else this.#tell(ending)
+      this.#freeSlot(ending.attempt, now)
+      if (ending.kind === 'committed') this.#endingAnswered(ending, ending.outcome)
+      else this.#sendEnding(ending)
     }
     this.#starter.start(now)
-    this.#plan()
+    this.#planFlushAndClaim()
   }
 
   /** Its slot is free. */
-  #leave(attempt: Attempt, now: number): void {
-    attempt.leftAt = now
+  #freeSlot(attempt: Attempt, now: number): void {
+    attempt.endedAt = now
     if (attempt.list !== this.#running) return
     this.#running.remove(attempt)
     attempt.batch?.left(attempt)
@@ -302,36 +304,36 @@ export class Worker implements AsyncDisposable {
   }
 
   #giveBack(attempts: Attempt[]): void {
-    for (const attempt of attempts) this.#tell(released(attempt))
+    for (const attempt of attempts) this.#sendEnding(released(attempt))
   }
 
-  #tell(ending: Untold): void {
+  #sendEnding(ending: Untold): void {
     ending.attempt.end()
     this.#endings.add(ending)
     if (ending.kind === 'release' && this.#claims.closed) this.#givenBack.add(ending.id)
-    this.#plan()
+    this.#planFlushAndClaim()
   }
 
-  #told(ending: Ending, outcome: HoldOutcome | FailOutcome): void {
-    const isLate = ending.kind !== 'release' && ending.attempt.leftAt >= this.#closedAt
+  #endingAnswered(ending: Ending, outcome: HoldOutcome | FailOutcome): void {
+    const isLate = ending.kind !== 'release' && ending.attempt.endedAt >= this.#closedAt
     if (isLate && outcome !== 'stale') this.#finished++
     if (ending.kind === 'complete' && outcome !== 'stale') this.#owner.completed(ending.id, ending.result)
     this.#events.ended(ending, outcome)
-    this.#tellQuiet()
+    this.#resumeClose()
   }
 
-  #lost(attempt: Attempt, reason: MillpondError): void {
+  #claimLost(attempt: Attempt, reason: MillpondError): void {
     // An ending attempt gets its answer from the store; this may be no more than an echo of it.
     if (!attempt.isOpen) return
     attempt.stop(reason)
     const now = performance.now()
     if (attempt.list === this.#running) {
-      this.#leave(attempt, now)
+      this.#freeSlot(attempt, now)
       this.#events.stale(attempt)
     } else if (attempt.list === this.#buffer) this.#buffer.remove(attempt)
-    this.#tellQuiet()
+    this.#resumeClose()
     this.#starter.start(now)
-    this.#plan()
+    this.#planFlushAndClaim()
   }
 
   async #close(timeout: number): Promise<CloseReport> {
@@ -341,14 +343,14 @@ export class Worker implements AsyncDisposable {
     this.#buffer.close()
     this.#slots.close()
     this.#giveBack(this.#buffer.clear())
-    for (const attempt of [...this.#running]) if (attempt.state === 'waiting') this.#stop(attempt)
+    for (const attempt of [...this.#running]) if (attempt.state === 'awaitingReplica') this.#stopAndRelease(attempt)
     if (this.#running.size > 0 || this.#claims.underWay) {
       const quiet = new Promise<void>((resolve) => {
-        this.#onQuiet = resolve
+        this.#whenQuiet = resolve
       })
       await within(timeout, quiet)
     }
-    for (const attempt of [...this.#running]) this.#stop(attempt)
+    for (const attempt of [...this.#running]) this.#stopAndRelease(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#endings.flushed()
     const patience = setTimeout(
@@ -357,29 +359,29 @@ export class Worker implements AsyncDisposable {
     )
     await told
     clearTimeout(patience)
-    clearInterval(this.#ticker)
+    clearInterval(this.#pollTimer)
     this.#leases.close()
-    this.#record()
+    this.#sendFigures()
     await this.#settings.replica?.close()
     this.#owner.removeWorker(this)
     return { finished: this.#finished, givenBack: this.#givenBack.size }
   }
 
   /** It is given back, whatever its handler still does. */
-  #stop(attempt: Attempt): void {
+  #stopAndRelease(attempt: Attempt): void {
     const { id } = attempt.claimed
     attempt.stop(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
     this.#running.remove(attempt)
     attempt.batch?.left(attempt)
-    this.#tell(released(attempt))
+    this.#sendEnding(released(attempt))
   }
 
   /** Resumes a `#close` that waits for the last handler, if no handler and no claim is left. */
-  #tellQuiet(): void {
-    if (this.#running.size === 0 && !this.#claims.underWay) this.#onQuiet?.()
+  #resumeClose(): void {
+    if (this.#running.size === 0 && !this.#claims.underWay) this.#whenQuiet?.()
   }
 
-  #record(): void {
+  #sendFigures(): void {
     const slices = this.#recorder.take()
     if (slices.length === 0) return
     this.#store.operations.record({ slices }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** `coalesce` with `shared`: ponds on one store stand for processes. Death of a process is in `test/faults/flights.test.ts`. */
+/** `coalesce` with `shared`: ponds on one store stand for processes. Death of a process is in `test/faults/shared-calls.test.ts`. */
 import assert from 'node:assert/strict'
 import { type CoalesceOptions, coalesce, type Millpond } from '../../src/index.ts'
 import { until } from '../support/until.ts'

@@ -22,7 +22,7 @@ test('the oldest ones that are tested are the oldest ones of the ranges', () => 
 /** By file, which of its tests; those of other stores have no client. */
 const FILES: Readonly<Record<string, string>> = {
   'test/conformance/vectors.test.ts': '/lifecycle vectors: (redis|redis-cluster|postgres) /',
-  'test/conformance/notifications.test.ts': '/: (redis|redis-cluster|postgres|pgbouncer) /',
+  'test/conformance/bells.test.ts': '/: (redis|redis-cluster|postgres|pgbouncer) /',
   'test/stores/redis-outages.test.ts': '/./',
   'test/stores/redis-clients.test.ts': '/./',
   'test/stores/tls.test.ts': '/rediss/',

@@ -27,7 +27,7 @@ export interface Arena {
   /** For what is not raced, and for the checks. Its clock is `clock` of `world.ts`. */
   readonly store: Store
   readonly calls: Calls
-  /** How many notifications of work for the queue the process that sleeps has heard. */
+  /** How many bells of work for the queue the process that sleeps has heard. */
   told(queue: string): Promise<number>
   /** Waits for one more, for as long as it may be on its way. */
   toldSoon(queue: string, before: number): Promise<boolean>

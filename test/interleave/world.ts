@@ -7,7 +7,7 @@ import type { Config } from './configs.ts'
 export interface Sleeper {
   /** When its claim began. */
   at: number
-  /** How many notifications it had heard by then. */
+  /** How many bells it had heard by then. */
   told: number
   retryAfter: number | null
   /** It was told to ask once more at once. */
@@ -41,7 +41,7 @@ export class World {
   changed = false
   /** Claims of one job by two claims at once, and other things that must not be. */
   readonly faults: string[] = []
-  /** How many notifications of work for the queue have come. */
+  /** How many bells of work for the queue have come. */
   readonly told: () => Promise<number>
   readonly #claims = new Set<string>()
 

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { serve } from '../../src/serve/index.ts'
 import { delayAfter, type UnauthorizedClient, UnauthorizedClients } from '../../src/serve/unauthorized.ts'
-import { setClient } from '../../src/web/slots.ts'
+import { setClient } from '../../src/web/permits.ts'
 import { until } from '../support/until.ts'
 import { serveTest } from './client.ts'
 

@@ -92,7 +92,7 @@ export async function giveBackSchema(schema: string): Promise<void> {
       perform set_config('synchronous_commit', 'off', true);
       ${empty.join('\n')}
       update ${schema}.meta set removed = 0;
-      update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
+      update ${schema}.segments set current = segment = 0, used = segment = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
       perform setval('${schema}.place', 1, false);
       ${SWEPT.map((name) => `perform setval('${schema}.swept_${name}', 0);`).join('\n')}
     end $$`)
@@ -122,7 +122,7 @@ const TABLES = [
     'arrivals',
     'histograms',
   ],
-  ...Array.from({ length: 8 }, (_, slot) => `done_${slot}`),
+  ...Array.from({ length: 8 }, (_, segment) => `done_${segment}`),
 ]
 
 const SWEPT = ['due', 'place', 'leases', 'idle', 'moves', 'whole']

@@ -156,7 +156,7 @@ test('plain SQL shows what it can, beside bytes and \\u0000', { skip: missingRea
     await store.operations.push({ jobs: bodies.map((body) => job({ data: { encoding: 'json', body } })) })
     await store.operations.push({ jobs: [job({ data: { encoding: 'bytes', body: new Uint8Array([1, 2]) } })] })
     const rows = await server(
-      `select ${schema}.field(data, 'to') as value, ${schema}.field(data, 'to', 'name') as name from ${schema}.jobs order by seq`,
+      `select ${schema}.field(data, 'to') as value, ${schema}.field(data, 'to', 'name') as name from ${schema}.jobs order by place`,
     )
     assert.deepEqual(
       rows.map(({ value, name }) => [value, name]),

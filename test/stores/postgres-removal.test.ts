@@ -95,7 +95,7 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
       assert.deepEqual(await remove(store), { removed: 4, more: false })
       const tables = await server(
         `select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'r'
-          and relname not in ('meta', 'fence_floor', 'slots', 'sleepers')`,
+          and relname not in ('meta', 'fence_floor', 'segments', 'sleepers')`,
         [schema],
       )
       const left = await Promise.all(

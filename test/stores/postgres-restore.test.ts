@@ -206,12 +206,12 @@ describe('tables that are emptied while a store is open', { skip }, () => {
     })
   }
 
-  test('`slots` alone', async () => {
+  test('`segments` alone', async () => {
     const url = await fresh()
     await withStore(url, async (store) => {
       await store.operations.push({ jobs: [job()] })
       const claims = await claimAll(store)
-      await server.queryAt(url, 'delete from millpond.slots')
+      await server.queryAt(url, 'delete from millpond.segments')
       assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(claims) }), ['ok'])
     })
   })

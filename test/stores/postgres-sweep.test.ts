@@ -147,9 +147,9 @@ describe('a sweep', { skip }, () => {
         assert.ok(one)
         await store.operations.sweep({ limit: 1 })
         await store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] })
-        // A slot that is due: closed long ago.
-        await server(`update ${schema}.slots set current = slot = 1, used = slot in (0, 1), closed_at = 0, greatest = gen_random_uuid()
-          where slot in (0, 1)`)
+        // A segment that is due: closed long ago.
+        await server(`update ${schema}.segments set current = segment = 1, used = segment in (0, 1), closed_at = 0, greatest = gen_random_uuid()
+          where segment in (0, 1)`)
         const reader = new pg.Client(urlOf('postgres'))
         await reader.connect()
         try {
@@ -173,7 +173,7 @@ describe('a sweep', { skip }, () => {
           await until(async () => {
             await store.operations.sweep({ limit: 10 })
             return (await store.operations.find({ ids: [one.id] }))[0] === null
-          }, 'the slot to be emptied')
+          }, 'the segment to be emptied')
         } finally {
           await reader.end()
         }

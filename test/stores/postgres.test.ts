@@ -1,4 +1,4 @@
-/** What is particular to the PostgreSQL store: its schema, its SQL interface, its roles and slots. */
+/** What is particular to the PostgreSQL store: its schema, its SQL interface, its roles and segments. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
@@ -251,17 +251,17 @@ describe('roles', { skip }, () => {
 })
 
 describe('done jobs', { skip }, () => {
-  test('fill slots in turn, which are emptied whole once all in them was kept long enough', async () => {
+  test('fill segments in turn, which are emptied whole once all in them was kept long enough', async () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
     await withStore(
       async (store, schema) => {
         await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
-        const slots = async () =>
-          (await server(`select slot, count(*)::int as count from ${schema}.done group by slot order by slot`)).map(
-            ({ slot, count }) => [slot, count],
-          )
+        const segments = async () =>
+          (
+            await server(`select segment, count(*)::int as count from ${schema}.done group by segment order by segment`)
+          ).map(({ segment, count }) => [segment, count])
         const finish = async (count: number) => {
-          // Large ones, so that no slot is small enough to be cleaned row by row.
+          // Large ones, so that no segment is small enough to be cleaned row by row.
           const body = JSON.stringify(
             'x'.repeat(1_000_000).replaceAll('x', () => Math.random().toString(36).slice(2, 12)),
           )
@@ -279,21 +279,21 @@ describe('done jobs', { skip }, () => {
         await store.operations.sweep({ limit: 1 })
         const first = await finish(2)
         // As if they were ten megabytes: relation sizes do not count what is stored aside.
-        await server(`insert into ${schema}.done (seq, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, slot)
+        await server(`insert into ${schema}.done (place, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, segment)
           select -n, 0, 0, gen_random_uuid(), 1, 1, 4, 'json', repeat('x', 1000), ${clock.now}, 0 from generate_series(1, 9000) as n`)
         clock.now += 600_000
         await store.operations.sweep({ limit: 1000 })
         const second = await finish(1)
-        assert.deepEqual(await slots(), [
+        assert.deepEqual(await segments(), [
           [0, 9002],
           [1, 1],
         ])
         clock.now += 61_000
         await store.operations.sweep({ limit: 1000 })
-        // Kept long enough, row by row, but the slot is not over yet.
+        // Kept long enough, row by row, but the segment is not over yet.
         clock.now += 3_600_000 - 661_000
         await store.operations.sweep({ limit: 1000 })
-        assert.equal((await slots())[0]?.[1], 9002)
+        assert.equal((await segments())[0]?.[1], 9002)
         assert.equal((await store.operations.push({ jobs: [job({ id: first[0] ?? '' })] }))[0]?.status, 'existing')
         clock.now += 600_000
         await store.operations.sweep({ limit: 1000 })

@@ -117,7 +117,7 @@ describe('sqlite: a lock held by another connection', () => {
   })
 })
 
-describe('sqlite: notifications across connections', () => {
+describe('sqlite: bells across connections', () => {
   test('work: pushed, unpaused, and pushed by plain SQL counts', { timeout: 10_000 }, async () => {
     const path = newPath()
     const [one, other] = await Promise.all([openAt(path), openAt(path)])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { atEndOfTurn, Batcher, type BatcherLimits } from '../../src/batch/batcher.ts'
+import { atEndOfTick, Batcher, type BatcherLimits } from '../../src/batch/batcher.ts'
 
 /** A gather whose calls the test answers. */
 function gathered(limits: BatcherLimits = { items: 500, bytes: 1_000_000 }) {
@@ -33,7 +33,7 @@ describe('gather', () => {
     const next = setImmediate().then(() => {
       turn = true
     })
-    await new Promise<void>((resolve) => atEndOfTurn(resolve))
+    await new Promise<void>((resolve) => atEndOfTick(resolve))
     assert.equal(turn, false)
     assert.deepEqual(items(), [[1]])
     answer(0)
@@ -178,12 +178,12 @@ describe('gather', () => {
   describe('overlapping calls', () => {
     const overlapping = () => gathered({ items: 500, bytes: 1_000_000, overlap: true })
     const from = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
-    const endOfTurn = () => new Promise<void>((resolve) => atEndOfTurn(resolve))
+    const endOfTick = () => new Promise<void>((resolve) => atEndOfTick(resolve))
 
     test('many go in two calls, a turn apart, in their order', async () => {
       const { gather, items, answer } = overlapping()
       const outs = Promise.all(from(0, 41).map((item) => gather.add(item, 1)))
-      await endOfTurn()
+      await endOfTick()
       assert.deepEqual(items(), [from(0, 21)])
       await setImmediate()
       assert.deepEqual(items(), [from(0, 21), from(21, 20)])
@@ -236,13 +236,13 @@ describe('gather', () => {
 
   describe('regrouping', () => {
     const regrouping = () => gathered({ items: 500, bytes: 1_000_000, regroup: true })
-    const endOfTurn = () => new Promise<void>((resolve) => atEndOfTurn(resolve))
+    const endOfTick = () => new Promise<void>((resolve) => atEndOfTick(resolve))
 
     test('those who were answered go in one call again, although they come back one by one', async (t) => {
       t.mock.method(performance, 'now', () => 0)
       const { gather, items, answer } = regrouping()
       const first = Promise.all([1, 2, 3].map((item) => gather.add(item, 1)))
-      await endOfTurn()
+      await endOfTick()
       answer(0)
       await first
       const second: Promise<string>[] = []
@@ -263,7 +263,7 @@ describe('gather', () => {
     test('if they do not come back, the call goes without them, and the next at the end of its turn', async () => {
       const { gather, items, answer } = regrouping()
       const first = Promise.all([1, 2, 3].map((item) => gather.add(item, 1)))
-      await endOfTurn()
+      await endOfTick()
       answer(0)
       await first
       const alone = gather.add(4, 1)
@@ -271,7 +271,7 @@ describe('gather', () => {
       answer(1)
       await alone
       const next = gather.add(5, 1)
-      await endOfTurn()
+      await endOfTick()
       assert.deepEqual(items(), [[1, 2, 3], [4], [5]])
       answer(2)
       await next
@@ -282,7 +282,7 @@ describe('gather', () => {
   test('with patience, items go although the call before them gets no answer', async () => {
     const { gather, items, answer } = gathered({ items: 500, bytes: 1_000_000, overlap: true, patience: 5 })
     const first = gather.add(1, 1)
-    await new Promise<void>((resolve) => atEndOfTurn(resolve))
+    await new Promise<void>((resolve) => atEndOfTick(resolve))
     const second = gather.add(2, 1)
     while (items().length < 2) await setImmediate()
     const third = gather.add(3, 1)

@@ -1,7 +1,7 @@
 /** What other languages read and write beside the operations: `contract/vectors/wire/`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jobKey } from '../../src/coalesce/shared-flights.ts'
+import { jobKey } from '../../src/coalesce/shared-calls.ts'
 import { webhookRequest } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signingKey } from '../../src/serve/signature.ts'
@@ -182,8 +182,8 @@ test("a webhook's secrets and Retry-After", () => {
   for (const { now, header, ms } of webhook.retryAfter) assert.equal(retryAfter(header, now) ?? null, ms, header)
 })
 
-const coalesce = vectors<{ keys: { about: string; flight: unknown; key: string }[] }>('wire/coalesce')
+const coalesce = vectors<{ keys: { about: string; callKey: unknown; key: string }[] }>('wire/coalesce')
 
-for (const { about, flight, key } of coalesce.keys) {
-  test(`the job's key of a shared call: ${about}`, () => assert.equal(jobKey(String(revive(flight))), key))
+for (const { about, callKey, key } of coalesce.keys) {
+  test(`the job's key of a shared call: ${about}`, () => assert.equal(jobKey(String(revive(callKey))), key))
 }

@@ -3,7 +3,7 @@
 -- Times are milliseconds since 1970. States, names and ids are readable with plain SQL: see the view `jobs`.
 --
 -- A job's row lives in the table that is named after what becomes of it, and moves as a whole:
---   waiting (scheduled ones, too) -claim-> running -complete-> done (in slots, emptied whole)
+--   waiting (scheduled ones, too) -claim-> running -complete-> done (in segments, emptied whole)
 --                                                 \-> retired (dead, cancelled)
 -- So each hot table holds only jobs in its own state, rows are inserted and deleted but hardly ever updated, and no index is
 -- touched because a column changed.
@@ -71,10 +71,10 @@ create type millpond.released as (
   rate millpond.rate, group_rate millpond.rate         -- as they were then
 );
 
--- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one
+-- A job that a claim of a grouped queue may start. `virtual_time`: its group's virtual time before the start; `after`: the one
 -- after it; `nth` in its group.
 create type millpond.candidate as (
-  ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision
+  ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, virtual_time double precision, after double precision
 );
 
 -- What a queue with limits was told: written by configure and limit_group, read by claims.
@@ -118,9 +118,9 @@ create table millpond.groups (
   paused_until bigint  not null default 0,
   pause_length bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  -- Of its first job, if that may start: `ticket`, its priority; `turn`, the group's virtual time there; its place.
+  -- Of its first job, if that may start: `ticket`, its priority; `virtual_time`, the group's virtual time there; its place.
   ticket       smallint,
-  turn         double precision,
+  virtual_time double precision,
   place        bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
   forget_at    bigint,                                 -- when a sweep may forget it, as a claim has found it idle; null: never
@@ -132,13 +132,13 @@ create index groups_idle    on millpond.groups (forget_at)                      
 -- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row
 -- is written in place, and found without stepping over its former versions.
 create table millpond.tickets (
-  queue    integer  not null,
-  priority smallint not null,
-  turn     double precision not null,
-  place    bigint   not null,
-  name     text collate "C" not null
+  queue        integer  not null,
+  priority     smallint not null,
+  virtual_time double precision not null,
+  place        bigint   not null,
+  name         text collate "C" not null
 );
-create unique index tickets_order on millpond.tickets (queue, priority desc, turn, place);
+create unique index tickets_order on millpond.tickets (queue, priority desc, virtual_time, place);
 alter table millpond.tickets replica identity using index tickets_order;
 
 -- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed,
@@ -166,7 +166,7 @@ create table millpond.lines (
 ) with (fillfactor = 50);
 
 create table millpond.waiting (
-  seq               bigint   not null,                 -- its place: never changes, later pushes have greater ones
+  place             bigint   not null,                 -- in the order of first pushes; never changes
   pushed_at         bigint   not null,
   due_at            bigint   not null,
   timeout           bigint,
@@ -200,26 +200,27 @@ create table millpond.waiting (
   constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
 );
 create unique index waiting_id on millpond.waiting (id);
-create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where state = 'waiting';
-create index waiting_group     on millpond.waiting (queue, coalesce("group", ''), priority desc, seq) where state = 'waiting' and line = -1;
-create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where state = 'scheduled';
-create index waiting_due       on millpond.waiting (due_at, seq)                     where state = 'scheduled';
+create index waiting_ready     on millpond.waiting (queue, line, priority desc, place) where state = 'waiting';
+create index waiting_group     on millpond.waiting (queue, coalesce("group", ''), priority desc, place)
+  where state = 'waiting' and line = -1;
+create index waiting_scheduled on millpond.waiting (queue, due_at, place)              where state = 'scheduled';
+create index waiting_due       on millpond.waiting (due_at, place)                     where state = 'scheduled';
 
 create table millpond.running (like millpond.waiting including defaults including constraints);
 alter table millpond.running alter lease_until set not null, alter state set default 'running';
 create unique index running_id on millpond.running (id);
-create index running_lease     on millpond.running (lease_until, queue, seq);
+create index running_lease     on millpond.running (lease_until, queue, place);
 create index running_counted   on millpond.running (queue, coalesce("group", '')) where line < 0;
 
 create table millpond.done (
   like millpond.waiting including defaults including constraints,
   finished_at     bigint   not null,
-  slot            smallint not null,
+  segment         smallint not null,
   result_encoding text collate "C",
   result          text collate "C",
   result_bytes    bytea,
   constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 16777216)
-) partition by list (slot);
+) partition by list (segment);
 alter table millpond.done alter state set default 'done';
 create index done_id       on millpond.done (id);
 create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once
@@ -232,10 +233,10 @@ create table millpond.done_5 partition of millpond.done for values in (5);
 create table millpond.done_6 partition of millpond.done for values in (6);
 create table millpond.done_7 partition of millpond.done for values in (7);
 
--- The slots of `done`, in use one after another: the current one takes what finishes now, closed ones wait until all that they
--- hold was kept long enough, and are emptied at one stroke. `used` ones hold something. Slot -1 stands for `retired`.
-create table millpond.slots (
-  slot      smallint primary key,
+-- The segments of `done`, in use one after another: the current one takes what finishes now, closed ones wait until all that they
+-- hold was kept long enough, and are emptied at one stroke. `used` ones hold something. Segment -1 stands for `retired`.
+create table millpond.segments (
+  segment   smallint primary key,
   current   boolean  not null default false,
   used      boolean  not null default false,
   opened_at bigint,
@@ -243,7 +244,7 @@ create table millpond.slots (
   greatest  uuid,                                      -- the greatest id in a closed one: greater ids need not be looked up in it
   look_at   bigint                                     -- before then nothing in it was kept long enough; null: not known
 );
-insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from generate_series(-1, 7) as n;
+insert into millpond.segments (segment, current, used) select n, n = 0, n = 0 from generate_series(-1, 7) as n;
 
 create table millpond.retired (
   like millpond.waiting including defaults including constraints,
@@ -251,7 +252,7 @@ create table millpond.retired (
 );
 alter table millpond.retired alter state drop default; -- dead or cancelled
 create unique index retired_id on millpond.retired (id);
-create index retired_finished  on millpond.retired (queue, state, finished_at, seq);
+create index retired_finished  on millpond.retired (queue, state, finished_at, place);
 
 -- At most one live job per queue and key.
 create table millpond.keys (
@@ -267,7 +268,7 @@ create table millpond.repeats (
 );
 
 -- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new`
--- and `gone` are before the push and after the end. What leads to or from `done` names the slot, so that emptying it
+-- and `gone` are before the push and after the end. What leads to or from `done` names the segment, so that emptying it
 -- takes its jobs off the count. `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add
 -- them up in `totals`. A state's count is what came minus what went. What happened since the queue came to be is
 -- counted by the cause.
@@ -275,7 +276,7 @@ create sequence millpond.move;
 create table millpond.moves (
   id      bigint   not null default nextval('millpond.move'),
   queue   integer  not null,
-  slot    smallint not null default 0,
+  segment smallint not null default 0,
   was     text collate "C" not null,
   becomes text collate "C" not null,
   cause   text collate "C" not null,
@@ -285,12 +286,12 @@ create index moves_id    on millpond.moves (id);
 create index moves_queue on millpond.moves (queue);
 create table millpond.totals (
   queue   integer  not null,
-  slot    smallint not null,
+  segment smallint not null,
   was     text collate "C" not null,
   becomes text collate "C" not null,
   cause   text collate "C" not null,
   count   bigint   not null,
-  primary key (queue, slot, was, becomes, cause)
+  primary key (queue, segment, was, becomes, cause)
 ) with (fillfactor = 50);
 
 -- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will

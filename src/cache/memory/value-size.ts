@@ -6,8 +6,8 @@ import { MillpondError } from '../../values/errors.ts'
 /** Deeper than any real value; a circular reference gets here too. */
 const MAX_LEVELS = 200
 
-/** What V8 takes, rounded up: a slot of an object or array, and the heads of what is allocated apart. */
-const SLOT = 8
+/** What V8 takes, rounded up: a field of an object or array, and the heads of what is allocated apart. */
+const FIELD = 8
 const HEAD = 24
 
 /**
@@ -44,7 +44,7 @@ function sizeOfObject(value: object, level: number): number {
   if (level === MAX_LEVELS) return refuse(`more than ${MAX_LEVELS} levels, or refers to itself`)
   let bytes = HEAD
   if (Array.isArray(value)) {
-    for (const item of value) bytes += SLOT + sizeOf(item, level + 1)
+    for (const item of value) bytes += FIELD + sizeOf(item, level + 1)
     return bytes
   }
   if (types.isUint8Array(value)) return 100 + value.byteLength
@@ -58,7 +58,7 @@ function sizeOfObject(value: object, level: number): number {
     // MessagePack's readers rename it.
     if (key === '__proto__') return refuse('a member named __proto__')
     if (!Object.hasOwn(value, key)) continue
-    bytes += key.isWellFormed() ? SLOT + sizeOf(value[key as keyof typeof value], level + 1) : Number.NaN
+    bytes += key.isWellFormed() ? FIELD + sizeOf(value[key as keyof typeof value], level + 1) : Number.NaN
   }
   return bytes
 }

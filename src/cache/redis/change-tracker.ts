@@ -80,7 +80,7 @@ class ConnectionPair {
   /** When the last beat was sent that was answered, by `performance.now()`. */
   aliveAt = Number.NEGATIVE_INFINITY
   state: 'opening' | 'ready' | 'lost' = 'opening'
-  /** Of the cluster: another one after each change of who has which slot. */
+  /** Of the cluster: another one after each change of which node has which hash slot. */
   clusterEpoch: string | undefined
 
   constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, listener: ChangeListener) {
@@ -211,7 +211,7 @@ export class ChangeTracker implements Changes {
     this.#timer = setTimeout(() => void this.#check(listener), on ? beat : Math.min(RETRY_DELAY, beat)).unref()
   }
 
-  /** Slots have gone elsewhere: the client finds out where, and until then nothing is sure. */
+  /** Hash slots have gone elsewhere: the client finds out where, and until then nothing is sure. */
   #noteCluster(): void {
     const [pair] = this.#pairs.values()
     const seen = pair?.clusterEpoch

@@ -32,7 +32,7 @@ export function checkTags(tags: unknown): readonly string[] {
   return [...new Set(tags.map(checkTag))]
 }
 
-/** Where things are in Redis. All keys of one value have the same hash tag, and so the same slot of a cluster. */
+/** Where things are in Redis. All keys of one value have the same hash tag, and so the same hash slot of a cluster. */
 export class CacheKeys {
   readonly #prefix: string
   /** What the keys of values, and those of tags, begin with. */

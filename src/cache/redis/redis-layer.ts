@@ -25,7 +25,7 @@ const ACCEPTED = {
 } as const
 /** Milliseconds for which calls fail at once after one that was not answered in time. */
 const PAUSE = 1000
-/** Least milliseconds between two questions to a cluster about who has which slots. */
+/** Least milliseconds between two questions to a cluster about which node has which hash slots. */
 const SLOTS_REFRESH_INTERVAL = 200
 /** A chunked value may be replaced while its chunks are fetched. */
 const READ_ATTEMPTS = 3
@@ -267,7 +267,7 @@ export class RedisLayer {
     replaceConnection(this.client)
   }
 
-  /** A node that does not answer may have lost its slots to another, which nobody tells the client. */
+  /** A node that does not answer may have lost its hash slots to another, which nobody tells the client. */
   #refreshSlots(): void {
     const now = performance.now()
     if (!('refreshSlotsCache' in this.client) || this.#closed) return

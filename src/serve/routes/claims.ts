@@ -12,8 +12,8 @@ import { checkQueueName } from '../../values/names.ts'
 import { answer } from '../../web/answer.ts'
 import { preferredWait } from '../../web/headers.ts'
 import { onUnsent } from '../../web/node-request.ts'
+import { clientOf, Permits } from '../../web/permits.ts'
 import { Refusal, refuseUnknownJob } from '../../web/problem.ts'
-import { clientOf, Slots } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
 import type { Fitting, Schema } from '../json-schema.ts'
 import { type Answer, type Route, type RouteContext, route } from '../route.ts'
@@ -22,7 +22,7 @@ type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 
 export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteContext): Route[] {
   const { maxPayload, maxWait } = limits
-  const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
+  const waiting = new Permits(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
     route('POST /v1/queues/{queue}/claims', 'claimJobs', 'Claim jobs to work on', {
@@ -116,7 +116,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         })
         const failures = (body.fail ?? []).map((each) => ({ ...holdOf(each), ...failureOf(each) }))
         const releases = (body.release ?? []).map((each) => ({ ...holdOf(each), ...releaseOf(each) }))
-        // In one turn, so that stores can do all in one commit.
+        // In one tick, so that stores can do all in one commit.
         const [complete, failed, release] = await Promise.all([
           completions.length === 0 ? [] : store.operations.complete({ queue, items: completions }),
           failures.length === 0 ? [] : fail(queue, failures),

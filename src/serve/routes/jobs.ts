@@ -10,8 +10,8 @@ import { answer, jsonText } from '../../web/answer.ts'
 import { findJob, follow } from '../../web/follow.ts'
 import { preferredWait, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
+import { clientOf, Permits, setClient } from '../../web/permits.ts'
 import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
-import { clientOf, Slots, setClient } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Fitting, timeOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
@@ -23,7 +23,7 @@ const PUSH_HEADERS = { 'idempotency-key': schemas.IDEMPOTENCY_KEY, traceparent: 
 export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: RouteContext): Route[] {
   const { maxWait, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
-  const waiting = new Slots(maxWaiting, maxWaitingPerClient)
+  const waiting = new Permits(maxWaiting, maxWaitingPerClient)
   const followers = { maxFollowers: maxWaiting, maxFollowersPerClient: maxWaitingPerClient }
   const following = follow(pond, { maxWait, ...followers, retryAfter, onError })
 
@@ -48,21 +48,21 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
         const queue = pond.queue(params.queue)
         await queueLimit.admit(queue.name)
         // If too many wait already, the answer comes at once.
-        const slot = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
+        const permit = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
         const pushing = accept(queue, {
           data: () => body.data,
           push: () => options,
           existing: 'shared',
           location: '/v1/jobs/:id',
-          maxWait: slot === undefined ? 0 : maxWait,
+          maxWait: permit === undefined ? 0 : maxWait,
           retryAfter,
           onError,
         })
         hint(body)
         try {
-          return await pushing(withoutBody(request, slot === undefined ? undefined : stopping))
+          return await pushing(withoutBody(request, permit === undefined ? undefined : stopping))
         } finally {
-          slot?.()
+          permit?.()
         }
       },
     }),

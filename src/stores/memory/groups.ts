@@ -21,7 +21,7 @@ import {
 import { Heap, type HeapEntry } from './heap.ts'
 import type { Job } from './job.ts'
 import { Throttle } from './throttle.ts'
-import { byClaim, type Place, WaitingJobs } from './waiting.ts'
+import { byClaim, type Cursor, WaitingJobs } from './waiting.ts'
 
 const PRIORITIES = 10
 
@@ -52,7 +52,7 @@ class Group implements HeapEntry {
   /** The priority at which it has a ticket; -1: none. */
   ticket = -1
   /** By these two a ticket stands among others of its priority. `place`: of the first job. */
-  turn = 0
+  virtualTime = 0
   place = 0
 
   constructor(name: string) {
@@ -72,7 +72,10 @@ export class Groups {
   readonly #touched = new Set<Group>()
   readonly #tickets = Array.from(
     { length: PRIORITIES },
-    () => new Heap<Group>((a, b) => a.turn < b.turn || (a.turn === b.turn && a.place < b.place)),
+    () =>
+      new Heap<Group>(
+        (a, b) => a.virtualTime < b.virtualTime || (a.virtualTime === b.virtualTime && a.place < b.place),
+      ),
   )
   readonly #held = new Heap<Group>((a, b) => a.heldUntil < b.heldUntil)
   readonly #idle = new Heap<Group>((a, b) => a.forgetAt < b.forgetAt)
@@ -132,10 +135,10 @@ export class Groups {
     const group = this.#of(job)
     const { priority } = job
     if (this.#turn === null) {
-      this.#virtual[priority] = Math.max(this.#virtual[priority] ?? 0, group.turn)
+      this.#virtual[priority] = Math.max(this.#virtual[priority] ?? 0, group.virtualTime)
       this.#turnLeft = perGroup
     }
-    group.virtual[priority] = group.turn + job.cost / group.limits.weight
+    group.virtual[priority] = group.virtualTime + job.cost / group.limits.weight
     this.remove(job)
     group.running++
     group.throttle.start(this.#rateOf(group), now, job.cost)
@@ -184,7 +187,7 @@ export class Groups {
   }
 
   /** In the order of priority and place. */
-  *after(from: Place | null): Generator<Job> {
+  *after(from: Cursor | null): Generator<Job> {
     const jobs = [...this.#groups.values()].flatMap(({ waiting }) => [...waiting.after(null)])
     for (const job of jobs.sort((a, b) => (byClaim(a, b) ? -1 : 1))) {
       if (from === null || job.priority < from.key || (job.priority === from.key && job.place > from.number)) yield job
@@ -291,8 +294,8 @@ export class Groups {
     const { priority, place } = first
     const own = group.virtual[priority] ?? 0
     // A ticket that is new at its priority begins at the priority's virtual time: to wait or to idle earns no credit.
-    group.turn = had === priority ? own : Math.max(own, this.#virtual[priority] ?? 0)
-    group.virtual[priority] = group.turn
+    group.virtualTime = had === priority ? own : Math.max(own, this.#virtual[priority] ?? 0)
+    group.virtual[priority] = group.virtualTime
     group.ticket = priority
     group.place = place
     this.#enter(this.#tickets[priority], group)

@@ -8,7 +8,7 @@
  * - of done, dead and cancelled jobs, each, a queue keeps the latest 10,000, however long they were to be kept.
  *
  * Every operation does its work within the call, before it returns its promise, so that calls take effect in the order in
- * which they are made; only the answer to a push may come a turn of the event loop later (`turn.ts`). `queue.ts` tells the
+ * which they are made; only the answer to a push may come a tick of the event loop later (`tick.ts`). `queue.ts` tells the
  * path of a job through the structures.
  */
 import '../../values/runtime.ts'

@@ -6,7 +6,7 @@ import { Bells } from '../bells.ts'
 import { IdIndex } from './id-index.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'
 import { MemoryQueue } from './queue.ts'
-import { Turn } from './turn.ts'
+import { Tick } from './tick.ts'
 import { Workers } from './workers.ts'
 
 export class MemoryState {
@@ -14,7 +14,7 @@ export class MemoryState {
   readonly queues = new Map<string, MemoryQueue>()
   readonly workers = new Workers()
   readonly bells = new Bells()
-  readonly turn = new Turn()
+  readonly tick = new Tick()
   /** How many jobs were ever pushed. */
   places = 0
   /** Above the fences of all jobs that were removed. Pushes begin here, as a job with such an id may be pushed again. */

@@ -17,7 +17,7 @@ export const byClaim = (a: Job, b: Job): boolean =>
 const MAX_RETURNED_SEEN = 64
 
 /** Where a page of a list ended: what the list is ordered by, the job's number in that order, and the job, if it still exists. */
-export interface Place {
+export interface Cursor {
   readonly key: number
   readonly number: number
   readonly job: Job | undefined
@@ -35,7 +35,7 @@ class OnePriority {
   }
 
   /** In order of place, from there on. */
-  *after(from: Place | null): Generator<Job> {
+  *after(from: Cursor | null): Generator<Job> {
     const place = from?.number ?? -1
     let fresh = from?.job?.list === this.fresh ? from.job.next : this.fresh.first
     while (fresh !== null && fresh.place <= place) fresh = fresh.next
@@ -95,7 +95,7 @@ export class WaitingJobs {
   }
 
   /** In the order of claiming, from there on. Lazily, so that a page costs no more than the page and a walk to it. */
-  *after(from: Place | null): Generator<Job> {
+  *after(from: Cursor | null): Generator<Job> {
     const highest = from?.key ?? this.#priorities.length - 1
     for (let priority = highest; priority >= 0; priority--) {
       yield* this.#priorities[priority]?.after(priority === highest ? from : null) ?? []

@@ -9,7 +9,7 @@ const MAX_IDS_PER_CALL = 500
 
 export type LookUps = Batcher<readonly string[], (JobRecord | null)[]>
 
-/** Look-ups that are asked for in one turn, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
+/** Look-ups that are asked for in one tick, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
 export function lookUpsOf(calls: Calls, notifier: Notifier): LookUps {
   return new Batcher(
     async (lookUps) => {

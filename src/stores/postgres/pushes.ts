@@ -1,5 +1,5 @@
 /**
- * Pushes that are made in one turn go in one call, in the order in which they were made: on several connections they would
+ * Pushes that are made in one tick go in one call, in the order in which they were made: on several connections they would
  * overtake each other, and places, keys and the last room in a queue would go to whichever came first by chance.
  */
 import { Batcher } from '../../batch/batcher.ts'

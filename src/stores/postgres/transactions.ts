@@ -20,14 +20,14 @@ import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 export function transactionsOf(context: StoreContext, most: number, install: string): StoreTransactions {
   const { calls, notifier } = context
   const { schema } = calls
-  const places = placesOf(most)
+  const permits = permitsOf(most)
   let known = install
 
   function begin(): OpenTransaction {
     const opened = calls.track(
-      places.take().then(async () =>
+      permits.take().then(async () =>
         calls.database.begin('isolation level read committed, read write').catch((error: unknown) => {
-          places.give()
+          permits.give()
           throw toMillpondError(error)
         }),
       ),
@@ -43,7 +43,7 @@ export function transactionsOf(context: StoreContext, most: number, install: str
         await session.end('rollback').catch(() => {})
         throw toMillpondError(error)
       } finally {
-        places.give()
+        permits.give()
       }
     }
 
@@ -138,8 +138,8 @@ function outcomesIn(answer: string | null): string[] {
 const not = (why: string, cause?: unknown) =>
   mismatch(`tx takes an open transaction on the pond's own database; ${why}`, cause)
 
-/** So many may be taken at once; whoever comes later waits for his turn. */
-function placesOf(free: number) {
+/** So many may be taken at once; further callers wait until one is given back. */
+function permitsOf(free: number) {
   const waiters: (() => void)[] = []
   return {
     async take(): Promise<void> {

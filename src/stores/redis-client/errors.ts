@@ -8,7 +8,7 @@ const message = (error: unknown): string => (isError(error) ? error.message : St
 
 export const isNoScript = (error: unknown): boolean => message(error).startsWith('NOSCRIPT')
 
-/** The slot is another node's by now. */
+/** The hash slot is another node's by now. */
 export const isMoved = (error: unknown): boolean => message(error).startsWith('MOVED')
 
 /** Answers that a server gives for a while: it loads, changes its role, or its cluster is choosing a master; and lost connections. */

@@ -5,7 +5,7 @@
  * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the
  * URL's query or as the second argument:
  * - `prefix` (`millpond`): what all keys begin with; stores of different prefixes share nothing.
- * - `partitions` (1): into how many parts, and so slots of a cluster, a queue that comes into being is split.
+ * - `partitions` (1): into how many parts, and so hash slots of a cluster, a queue that comes into being is split.
  * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.
  * - `timeout` (5000): ms until a call without an answer is rejected with `StoreUnavailable`.
  * - `sentinelUsername`, `sentinelPassword`: what the sentinels want; those of the URL are the server's.

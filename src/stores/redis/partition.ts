@@ -1,6 +1,6 @@
 /**
  * Where a partition of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has
- * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one
+ * `BUCKETS`. So a store's queues lie in that many hash slots of a cluster, and what concerns all partitions of a bucket can be kept in one
  * place.
  */
 

@@ -40,7 +40,7 @@ def holds(items: Sequence[Held]) -> dict[str, Any]:
 
 
 def outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome]:
-    """`valid`: positions from 1; None: all."""
+    """`valid`: numbers from 1; None: all."""
     return ["ok" if valid is None or at in valid else "stale" for at in range(1, len(items) + 1)]
 
 

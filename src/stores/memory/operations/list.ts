@@ -7,7 +7,7 @@ import { Groups } from '../groups.ts'
 import { isFinal, type Job, ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
-import type { Place } from '../waiting.ts'
+import type { Cursor } from '../waiting.ts'
 
 /** Jobs that a filter looks at in a call, unless its limit is higher. */
 const MOST_LOOKED_AT = DEFAULTS.store.look
@@ -52,7 +52,7 @@ function keyOf(job: Job, state: JobState): number {
 const numberOf = (job: Job, state: JobState): number => (isFinal(state) ? job.ending : job.place)
 
 /** Of one state, in its order. */
-export function jobsAfter(queue: MemoryQueue, state: JobState, after: Place | null): Iterable<Job> {
+export function jobsAfter(queue: MemoryQueue, state: JobState, after: Cursor | null): Iterable<Job> {
   switch (state) {
     case 'waiting':
       return queue.waiting.after(after)
@@ -65,17 +65,17 @@ export function jobsAfter(queue: MemoryQueue, state: JobState, after: Place | nu
   }
 }
 
-function sortedAfter(jobs: readonly Job[], state: JobState, after: Place | null): Job[] {
+function sortedAfter(jobs: readonly Job[], state: JobState, after: Cursor | null): Job[] {
   const order = (job: Job, key: number, number: number) => keyOf(job, state) - key || job.place - number
   const rest = after === null ? [...jobs] : jobs.filter((job) => order(job, after.key, after.number) > 0)
   return rest.sort((a, b) => order(a, keyOf(b, state), b.place))
 }
 
 /** The one that ended last comes first. */
-function* backwards(list: LinkedList<Job>, after: Place | null): Generator<Job> {
+function* backwards(list: LinkedList<Job>, after: Cursor | null): Generator<Job> {
   const isThere = after?.job?.list === list && after.job.ending === after.number
   let job = isThere ? (after?.job?.prev ?? null) : list.last
-  const isBefore = ({ finishedAt, ending }: Job, { key, number }: Place) => finishedAt - key || ending - number
+  const isBefore = ({ finishedAt, ending }: Job, { key, number }: Cursor) => finishedAt - key || ending - number
   while (job !== null && after !== null && isBefore(job, after) >= 0) job = job.prev
   for (; job !== null; job = job.prev) yield job
 }

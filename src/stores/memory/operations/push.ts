@@ -12,7 +12,7 @@ export function push(state: MemoryState, { jobs }: Input<'push'>): PushOutcome[]
     if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
     outcomes.push(pushOne(state, queue, job, now))
   }
-  return state.turn.mayEnd()?.then(() => outcomes) ?? outcomes
+  return state.tick.mayEnd()?.then(() => outcomes) ?? outcomes
 }
 
 function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: number): PushOutcome {

@@ -19,14 +19,14 @@ export async function list(context: StoreContext, request: ListRequest): Promise
   const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   const mostLookedAt = Math.max(limit, MOST_LOOKED_AT)
   const jobs: ListedRecord[] = []
-  let last = after === undefined ? undefined : placeIn(state, after)
+  let last = after === undefined ? undefined : cursorIn(state, after)
   // What a script does is bounded, so a long list is several.
   for (let lookedAt = 0; ; ) {
     const share = Math.ceil((mostLookedAt - lookedAt) / partitions.length)
     const most = Math.min(filter === undefined ? limit - jobs.length : share, MAX_ITEMS_PER_CALL)
     const { page, end, isShort } = await look(context, partitions, request, most, last)
     for (const found of page.slice(0, limit - jobs.length)) {
-      last = placeOf(found)
+      last = cursorAt(found)
       jobs.push({ ...found.record, cursor: cursorText(state, last) })
     }
     if (jobs.length < limit && end === undefined) return { jobs, next: null }
@@ -38,7 +38,7 @@ export async function list(context: StoreContext, request: ListRequest): Promise
 }
 
 /**
- * @returns `page`: what was found up to `end`, which is the least place that a partition has looked up to and may go on from; undefined:
+ * @returns `page`: what was found up to `end`, which is the first point that a partition has looked up to and may go on from; undefined:
  * none goes on. `isShort`: jobs are large, and a partition has looked at fewer
  */
 async function look(
@@ -46,8 +46,8 @@ async function look(
   partitions: readonly Partition[],
   { state, filter }: ListRequest,
   limit: number,
-  last: Place | undefined,
-): Promise<{ page: Found[]; end: Place | undefined; isShort: boolean }> {
+  last: Cursor | undefined,
+): Promise<{ page: Found[]; end: Cursor | undefined; isShort: boolean }> {
   const looks = await Promise.all(
     partitions.map(async (partition) => {
       const head = [state, limit, last === undefined ? null : cursorFor(partition, last), filter ?? null]
@@ -64,7 +64,7 @@ async function look(
   const upToEnd = (found: Found) => end === undefined || found.partition === end.partition || inOrder(found, end) <= 0
   return {
     page: page.filter(upToEnd),
-    end: end && placeOf(end),
+    end: end && cursorAt(end),
     isShort: looks.some(({ more }) => more === 2),
   }
 }
@@ -79,7 +79,7 @@ function inOrderOf(state: JobState): (a: Found, b: Found) => number {
 }
 
 /** Where a job stands in a list: the fields of its cursor, in this order. `partition`: its index. */
-interface Place {
+interface Cursor {
   priority: number
   time: number
   place: number
@@ -87,20 +87,20 @@ interface Place {
   id: string
 }
 
-const placeOf = ({ record: { id, priority }, time, place, partition: { index } }: Found): Place => {
+const cursorAt = ({ record: { id, priority }, time, place, partition: { index } }: Found): Cursor => {
   return { priority, time, place, partition: index, id }
 }
 
-const cursorText = (state: JobState, place: Place | undefined): string => cursorOf(state, ...Object.values(place ?? {}))
+const cursorText = (state: JobState, at: Cursor | undefined): string => cursorOf(state, ...Object.values(at ?? {}))
 
-function placeIn(state: JobState, cursor: string): Place | undefined {
+function cursorIn(state: JobState, cursor: string): Cursor | undefined {
   const [priority, time, place, partition, id = ''] = cursorFields(state, cursor) ?? []
   if (id === '') return undefined
   return { priority: Number(priority), time: Number(time), place: Number(place), partition: Number(partition), id }
 }
 
 /** As `list.lua` takes it: [own, priority, place, time, ties]. */
-function cursorFor({ index }: Partition, { priority, time, place, partition }: Place): unknown[] {
+function cursorFor({ index }: Partition, { priority, time, place, partition }: Cursor): unknown[] {
   const own = index === partition
   return [own, priority, own ? place : false, time, index > partition]
 }

@@ -12,7 +12,7 @@ export async function heartbeat(context: StoreContext, { workers: told, gone }: 
 
 export async function workers(context: StoreContext, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
   const [, ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
-  const all = chunks(items, 2).flatMap(([id, places]) => workersIn(textIn(id), unpack(bytesIn(places))))
+  const all = chunks(items, 2).flatMap(([id, entries]) => workersIn(textIn(id), unpack(bytesIn(entries))))
   const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
   return all
     .filter((worker) => queue === undefined || worker.queue === queue)
@@ -45,10 +45,10 @@ function registry(
 }
 
 /** A worker as `heartbeat.lua` keeps it, per queue. */
-function workersIn(id: string, places: unknown): WorkerRecord[] {
-  if (!Array.isArray(places)) throw unexpected(places, 'a list')
-  return places.map((place: readonly unknown[]) => {
-    const [queue, host, ...numbers] = place
+function workersIn(id: string, entries: unknown): WorkerRecord[] {
+  if (!Array.isArray(entries)) throw unexpected(entries, 'a list')
+  return entries.map((entry: readonly unknown[]) => {
+    const [queue, host, ...numbers] = entry
     const [pid = 0, slots = 0, busy = 0, since = 0, seen = 0] = numbers.map(numberIn)
     return { id, queue: String(queue), host: String(host), pid, slots, busy, since, seen }
   })

@@ -25,7 +25,7 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
   }
 }
 
-conformance('notifications', {
+conformance('bells', {
   'work: pushed': async (store) => {
     await hear(store, 'work', () => store.operations.push({ jobs: [newJob()] }))
   },

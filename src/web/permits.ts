@@ -1,7 +1,7 @@
 /** How many requests may wait at once, in all and for one client; and what counts as one client. */
 import { isIPv6 } from 'node:net'
 
-export class Slots {
+export class Permits {
   readonly #most: number
   readonly #mostPerClient: number
   readonly #byClient = new Map<string, number>()
@@ -14,7 +14,7 @@ export class Slots {
 
   /**
    * @param client as `clientOf` names it; undefined if it is not known: then only the number in all counts
-   * @returns a function that frees the slot, once; undefined if there is none
+   * @returns a function that frees the permit, once; undefined if there is none
    */
   take(client?: string): (() => void) | undefined {
     const own = client === undefined ? 0 : (this.#byClient.get(client) ?? 0)

@@ -1,7 +1,7 @@
 /** What counts as one client. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { network, Slots } from '../../src/web/slots.ts'
+import { network, Permits } from '../../src/web/permits.ts'
 
 test('IPv4 addresses, also in their IPv6 form, are clients; of IPv6 it is the first half', () => {
   const pairs: [string, string][] = [
@@ -19,19 +19,19 @@ test('IPv4 addresses, also in their IPv6 form, are clients; of IPv6 it is the fi
   for (const [address, client] of pairs) assert.equal(network(address), client, address)
 })
 
-test('slots: so many in all, so many for a client; freed once', () => {
-  const slots = new Slots(4, 2)
-  const taken = ['a', 'a', 'a', 'b', undefined].map((client) => slots.take(client))
+test('permits: so many in all, so many for a client; freed once', () => {
+  const permits = new Permits(4, 2)
+  const taken = ['a', 'a', 'a', 'b', undefined].map((client) => permits.take(client))
   assert.deepEqual(
     taken.map((free) => free !== undefined),
     [true, true, false, true, true],
   )
-  assert.equal(slots.take('c'), undefined)
+  assert.equal(permits.take('c'), undefined)
   taken[0]?.()
   taken[0]?.()
-  assert.ok(slots.take('a'))
-  assert.equal(slots.take('a'), undefined)
+  assert.ok(permits.take('a'))
+  assert.equal(permits.take('a'), undefined)
   taken[4]?.()
-  assert.equal(slots.take('a'), undefined)
-  assert.ok(slots.take('b'))
+  assert.equal(permits.take('a'), undefined)
+  assert.ok(permits.take('b'))
 })

@@ -1,5 +1,5 @@
 /**
- * Flights that processes share: each is a job of a queue, so whatever holds for jobs holds for them.
+ * Calls that processes share: each is a job of a queue, so whatever holds for jobs holds for them.
  *
  *   the first caller of a key pushes ──► one live job per key ──► a worker, in whichever process, makes the call
  *   callers of other processes push too and get the id of that job; all wait for its result
@@ -41,7 +41,7 @@ interface Settings<In, Out> {
   fn: (input: In, context: { signal: AbortSignal }) => Out | PromiseLike<Out>
 }
 
-export class SharedFlights<In, Out> {
+export class SharedCalls<In, Out> {
   readonly #pond: Millpond
   readonly #queue: Queue<JobData<In>>
   /** The calls that this process makes, by job; their time limit is here, since a job that is late would be tried again. */
@@ -80,13 +80,13 @@ export class SharedFlights<In, Out> {
   }
 
   /**
-   * The answer to the key's flight, which is begun if no process has one under way.
-   * @param signal aborted when nobody in this process waits any more. A flight that this process began is then cancelled; whoever
-   * waits for it elsewhere begins another
+   * The answer to the shared call of the key, which is begun if no process has one under way.
+   * @param signal aborted when nobody in this process waits any more. A shared call that this process began is then cancelled, and
+   * processes that still wait for it begin another
    * @throws what the function threw, as a copy; TimedOut; and what `push` and `result` of a pond throw
    */
-  async get(flightKey: string, input: In, signal: AbortSignal): Promise<Out> {
-    const key = jobKey(flightKey)
+  async get(callKey: string, input: In, signal: AbortSignal): Promise<Out> {
+    const key = jobKey(callKey)
     const { clears } = this.#known
     const data = input === undefined ? {} : { input }
     for (;;) {
@@ -109,7 +109,7 @@ export class SharedFlights<In, Out> {
     }
   }
 
-  /** Whoever flies with the key from now on gets no answer of a job that this process has under way. */
+  /** Callers that come with the key from now on get no answer of a job that this process has under way. */
   clear(key: string): void {
     this.#known.clear(jobKey(key))
   }
@@ -141,7 +141,7 @@ export class SharedFlights<In, Out> {
 
 const idOf = ({ id }: { id: string }): string => id
 
-/** The flight has gone without an answer: whoever began it has left, or its answer was kept no longer. */
+/** The shared call has ended without an answer: the process that began it cancelled it, or its answer was kept no longer. */
 const isGone = (error: unknown): boolean =>
   isMillpondError(error, 'JobCancelled') || isMillpondError(error, 'JobUnknown')
 
@@ -149,7 +149,7 @@ const isGone = (error: unknown): boolean =>
 const thrown = (error: unknown): unknown =>
   isMillpondError(error, 'JobFailed') && isError(error.cause) ? error.cause : error
 
-/** Keys of flights may be of any length and hold anything. */
+/** Keys of calls may be of any length and hold anything. */
 export function jobKey(key: string): string {
   const plain = key.length > 0 && Buffer.byteLength(key) < MAX_KEY_BYTES && key.isWellFormed() && !key.includes('\0')
   return plain ? `=${key}` : createHash('sha256').update(key, 'utf16le').digest('hex')

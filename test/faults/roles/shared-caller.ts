@@ -1,15 +1,15 @@
-/** Asks for a shared flight's answer. Where it is the one to make the call it says so; it answers once it is told to. */
+/** Asks for the answer of a shared call. Where it is the one to make the call it says so; it answers once it is told to. */
 
 import { coalesce, Millpond } from '../../../src/index.ts'
 import { config, hearing, say, sayTrouble } from './role.ts'
 
-export interface FlyerConfig {
+export interface SharedCallerConfig {
   url: string
   key: string
   timeout: number
 }
 
-const { url, key, timeout } = config<FlyerConfig>()
+const { url, key, timeout } = config<SharedCallerConfig>()
 const pond = await Millpond.open(url)
 sayTrouble(pond)
 const ask = coalesce(
@@ -18,7 +18,7 @@ const ask = coalesce(
     await hearing('answer')
     return `the answer to ${asked}`
   },
-  { key: (asked) => asked, timeout, shared: pond, name: 'flyer' },
+  { key: (asked) => asked, timeout, shared: pond, name: 'shared' },
 )
 pond.on('pushed', () => say('aboard'))
 ask(key).then(
