@@ -3,68 +3,56 @@
 /** A queue of RabbitMQ that holds waiting jobs of one priority: `4`, or `4.again` for jobs that come back. FOREIGN: a queue of others. */
 export type Line = string
 export const FOREIGN: Line = ''
+export const priorityOf = (line: Line): number => (line === FOREIGN ? 4 : Number(line[0]))
+export const isAgain = (line: Line): boolean => line.endsWith('.again')
+export const againOf = (priority: number): Line => `${priority}.again`
 
 export class Names {
-  readonly prefix: string
+  /** The stream that says which lines and settings there are. */
+  readonly log: string
+  /** The exchange by which delayed jobs come back to their lines. */
+  readonly due: string
+  /** Exchange and queue of delayed jobs whose line is gone. */
+  readonly unrouted: string
+  readonly #prefix: string
 
   constructor(prefix: string) {
-    this.prefix = prefix
-  }
-
-  /** The stream that says which lines and settings there are. */
-  get log(): string {
-    return `${this.prefix}.log`
-  }
-
-  /** The exchange by which delayed jobs come back to their lines. */
-  get router(): string {
-    return this.prefix
-  }
-
-  /** Exchange and queue of delayed jobs whose queue is gone. */
-  get unrouted(): string {
-    return `${this.prefix}.unrouted`
-  }
-
-  /** Exchange and queue that hold a job for so many milliseconds. */
-  delay(ms: number): string {
-    return `${this.prefix}.delay.${ms}`
+    this.#prefix = prefix
+    this.log = `${prefix}.log`
+    this.due = `${prefix}.due`
+    this.unrouted = `${prefix}.unrouted`
   }
 
   line(queue: string, line: Line): string {
-    return line === FOREIGN ? queue : `${this.prefix}.jobs.${queue}.${line}`
+    return line === FOREIGN ? queue : `${this.#prefix}.jobs.${queue}.${line}`
   }
 
   dead(queue: string): string {
     return this.line(queue, 'dead')
   }
+
+  /** Exchange and queue in which a delayed job spends so many milliseconds. */
+  wait(ms: number): string {
+    return `${this.#prefix}.wait.${ms}`
+  }
 }
 
-export const priorityOf = (line: Line): number => (line === FOREIGN ? 4 : Number(line[0]))
-export const isAgain = (line: Line): boolean => line.endsWith('.again')
-export const againOf = (priority: number): Line => `${priority}.again`
-
 const PREFIX = 'millpond-'
-/** `place`: orders jobs of a priority; the time of the push in µs, or one more than that of the push before. */
+/** `place`: the order of the jobs of a priority, by the time of the push in µs. `attempt`, `fence`: before the present claim. */
 export const HEADER = {
-  place: `${PREFIX}place`,
-  attempts: `${PREFIX}attempts`,
-  /** How many attempts were started and count. */
-  attempt: `${PREFIX}attempt`,
-  /** Of the last claim. */
-  fence: `${PREFIX}fence`,
-  pushed: `${PREFIX}pushed`,
-  due: `${PREFIX}due`,
-  /** Milliseconds of a delay that are left once the message leaves its delay queue. */
+  ...{ place: `${PREFIX}place`, pushed: `${PREFIX}pushed`, due: `${PREFIX}due`, group: `${PREFIX}group` },
+  ...{ attempts: `${PREFIX}attempts`, attempt: `${PREFIX}attempt`, fence: `${PREFIX}fence` },
+  ...{ timeout: `${PREFIX}timeout`, error: `${PREFIX}error`, trace: 'traceparent' },
+  /** Milliseconds of a delay that are left after all waits. */
   remaining: `${PREFIX}remaining`,
-  group: `${PREFIX}group`,
-  timeout: `${PREFIX}timeout`,
-  error: `${PREFIX}error`,
-  trace: 'traceparent',
 } as const
+/** Set for each wait that the job is to spend. */
+export const waitHeader = (ms: number): string => `${PREFIX}wait-${ms}`
 
-/** Of the program that published the message. */
-export const isOwnHeader = (name: string): boolean => name.startsWith(PREFIX)
-/** Of the broker, about one message: a copy must not have them. */
-export const isBrokerHeader = (name: string): boolean =>
-  /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-\w+)$/.test(name)
+/** Headers of the program that published the message. */
+export const isForeignHeader = (name: string): boolean => !name.startsWith(PREFIX) && !isBrokerHeader(name)
+/** Headers about one delivery or one delay. A copy of the message must not have them. */
+export const isPassingHeader = (name: string): boolean =>
+  isBrokerHeader(name) || name.startsWith(waitHeader(0).slice(0, -1)) || name === HEADER.remaining
+const isBrokerHeader = (name: string): boolean =>
+  /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-\w+|stream-offset)$/.test(name)

@@ -1,22 +1,24 @@
 /**
- * From where a process gets the jobs of one queue: a consumer per line, whose prefetch follows what its workers asked for. So RabbitMQ
- * sends jobs ahead of the next claim, but none that no slot is free for.
+ * From where a process gets the jobs of one queue: consumers of its lines, whose prefetch follows what the workers asked for. So RabbitMQ
+ * sends jobs ahead of the next claim, but no more than slots are free for.
  *
  *   delivered ──► ready ──claim──► held ──► acknowledged
  *                   └─ nobody asks for it: goes back, without an attempt being counted
  *   the channel is lost: RabbitMQ gives all of them to others
  */
-import type { Channel, ConsumeMessage } from 'amqplib'
+
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClaimedJob, ClaimRequest, Hold, JobError } from '../../store.ts'
+import type { Channel, ConsumeMessage } from 'amqplib'
+import type { ClaimedJob, ClaimRequest, Hold, Totals } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
-import { Lane } from './connection/link.ts'
-import { bury, send, type StoreContext, totalsOf, valuesOf } from './context.ts'
+import { StandingChannel } from './connection/standing-channel.ts'
+import type { StoreContext } from './context.ts'
 import { toMillpondError } from './errors.ts'
-import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
-import { type Arrived, arrivedOf, copyOf, deadLetter } from './wire.ts'
+import { FOREIGN, type Line, priorityOf } from './names.ts'
+import { type Arrived, arrivedOf } from './wire.ts'
 
 interface Consumer {
+  line: Line
   tag: string
   prefetch: number
   /** Delivered to it and not acknowledged. */
@@ -30,41 +32,56 @@ export interface Delivery extends Arrived {
   leaseUntil: number
 }
 
-/** In ms: a worker that is busy asks again sooner. */
+/** What becomes of deliveries that are not to be claimed. */
+export interface Returns {
+  /** Its delay is not over. */
+  delayFurther(delivery: Delivery): Promise<void>
+  /** It was lost with its worker too often. */
+  bury(delivery: Delivery): Promise<void>
+  /** Nobody claims them. */
+  putBack(deliveries: readonly Delivery[]): Promise<void>
+}
+
+/** In ms. Consumers rest after the first, since a busy worker asks again sooner. Jobs that they left here go to others after the second. */
 const IDLE = 10
-/** In ms: after that, a job that nobody has asked for goes to others. */
 const PARKED = 100
 const MAX_PREFETCH = 65_535
-/** How often a claim looks whether jobs that wait have come. */
-const LOOKS = 4
 
 export class Source {
   readonly #context: StoreContext
   readonly #queue: string
-  readonly #lane: Lane<Channel>
-  /** By line; the cancelled ones live on in their deliveries. */
-  readonly #consumers = new Map<Line, Consumer>()
-  /** By id: ready and held. */
+  readonly #returns: Returns
+  readonly #channel: StandingChannel<Channel>
+  #consumers: Consumer[] = []
+  /** By id, in the order of delivery: ready and held. */
   readonly #deliveries = new Map<string, Delivery>()
   #ready: Delivery[] = []
   /** What workers would still take, by worker. */
   readonly #wanted = new Map<string, Pick<ClaimRequest, 'limit' | 'minPriority'>>()
-  #fitting: Promise<void> = Promise.resolve()
-  #timer: NodeJS.Timeout | undefined
+  #fitting: Promise<unknown> = Promise.resolve()
+  #isWatching = false
   #trouble: MillpondError | undefined
+  /** What this process did. */
+  readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 
-  constructor(context: StoreContext, queue: string) {
+  constructor(context: StoreContext, queue: string, returns: Returns) {
     this.#context = context
     this.#queue = queue
-    this.#lane = new Lane<Channel>(
+    this.#returns = returns
+    this.#channel = new StandingChannel<Channel>(
       context.links.in,
       (model) => model.createChannel(),
-      (_, why) => this.#lost(why),
+      (why) => this.#lost(why),
     )
   }
 
   get held(): Delivery[] {
     return [...this.#deliveries.values()].filter(({ leaseUntil }) => leaseUntil > 0)
+  }
+
+  /** How many jobs were delivered and not claimed. */
+  get parked(): number {
+    return this.#ready.length
   }
 
   /** @throws StoreUnavailable, LeaseLost, Closed */
@@ -73,9 +90,10 @@ export class Source {
     this.#trouble = undefined
     if (trouble !== undefined) throw trouble
     this.#wanted.set(worker, { limit, minPriority })
-    const channel = await this.#lane.get()
+    const channel = await this.#channel.get()
     await this.#fit(channel)
-    if (this.#from(minPriority) < limit) await this.#look(channel, limit, minPriority)
+    // What was pushed before the claim was sent to us before the answer to a call on the same channel.
+    if (this.#readyFrom(minPriority) < limit) await this.settled()
     const taken = this.#take(limit, minPriority, leaseUntil)
     if (taken.length < limit) this.#wanted.set(worker, { limit: limit - taken.length, minPriority })
     else this.#wanted.delete(worker)
@@ -91,32 +109,43 @@ export class Source {
 
   /** These are over. A claim that was lost meanwhile is left alone. */
   acknowledge(deliveries: readonly Delivery[]): void {
-    for (const delivery of deliveries) {
-      if (this.#deliveries.get(delivery.job.id) !== delivery) continue
-      this.#deliveries.delete(delivery.job.id)
-      this.#ack(delivery)
+    const over = new Set(deliveries.filter((each) => this.#deliveries.get(each.job.id) === each))
+    let upTo: Delivery | undefined
+    // Those before which none is open are acknowledged as one.
+    for (const delivery of this.#deliveries.values()) {
+      if (!over.delete(delivery)) break
+      upTo = delivery
+      this.#forget(delivery)
+    }
+    if (upTo !== undefined) ack(upTo, true)
+    for (const delivery of over) {
+      this.#forget(delivery)
+      ack(delivery)
     }
     this.#watch()
   }
 
   /** Resolves when RabbitMQ has read all that was acknowledged: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
-    await this.#lane.run((channel) => channel.prefetch(1))
+    await this.#channel.run((channel) => channel.prefetch(1))
   }
 
-  /** Another line was made, or the queue is gone. */
+  /** Another line was made. */
   changed(): void {
-    if (this.#demand() > 0) void this.#lane.get().then((channel) => this.#fit(channel), () => undefined)
+    if (this.#demand() <= 0) return
+    this.#channel.get().then(
+      (channel) => this.#fit(channel),
+      () => undefined,
+    )
   }
 
   /** Gives back what nobody has claimed. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer)
     this.#wanted.clear()
-    await this.#giveBack()
+    await this.#putBack()
   }
 
-  #from(minPriority: number): number {
+  #readyFrom(minPriority: number): number {
     return this.#ready.filter(({ job }) => job.priority >= minPriority).length
   }
 
@@ -127,187 +156,147 @@ export class Source {
   }
 
   /** Lets each line deliver as many jobs as are wanted. */
-  #fit(channel: Channel): Promise<void> {
-    this.#fitting = this.#fitting.then(() => this.#open(channel))
-    return this.#fitting
+  #fit(channel: Channel): Promise<unknown> {
+    const fitting = this.#fitting.then(() => this.#openConsumers(channel))
+    this.#fitting = fitting.catch(() => undefined)
+    return fitting
   }
 
-  async #open(channel: Channel): Promise<void> {
+  async #openConsumers(channel: Channel): Promise<void> {
     const wanted = Math.min(this.#demand(), MAX_PREFETCH)
     if (wanted <= 0) return
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority = 0 }) => minPriority))
     const { registry, settings } = this.#context
-    const lines = [...registry.lines(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
+    const lines = [...registry.of(this.#queue).lines, ...(settings.foreign ? [FOREIGN] : [])]
     for (const line of lines.filter((each) => priorityOf(each) >= least)) {
-      const open = this.#consumers.get(line)
-      const free = open === undefined ? 0 : open.prefetch - open.unacked
-      // A few less do no harm, and every change costs RabbitMQ a commit.
+      const free = this.#consumers.reduce(
+        (sum, each) => sum + (each.line === line ? each.prefetch - each.unacked : 0),
+        0,
+      )
+      // A few less do no harm, and every consumer costs RabbitMQ a commit.
       if (free >= wanted || (this.#deliveries.size > 0 && free * 2 >= wanted)) continue
-      await this.#consume(channel, line, wanted)
-      if (open !== undefined) this.#cancel(channel, open)
+      await this.#consume(channel, line, wanted - free)
     }
   }
 
   async #consume(channel: Channel, line: Line, prefetch: number): Promise<void> {
-    const name = this.#context.names.line(this.#queue, line)
+    const { names, topology, links } = this.#context
+    const name = names.line(this.#queue, line)
     // A consumer of a queue that is not there would cost the channel, and with it all claims.
-    if ((await this.#context.topology.count(name)) === null) return
-    const consumer: Consumer = { tag: '', prefetch, unacked: 0 }
-    const take = (message: ConsumeMessage | null): void => this.#arrived(channel, line, consumer, message)
+    if ((await topology.count(name)) === null) return
+    const consumer: Consumer = { line, tag: '', prefetch, unacked: 0 }
+    this.#consumers.push(consumer)
+    const take = (message: ConsumeMessage | null): void => this.#arrived(channel, consumer, message)
     // Both are sent at once: the prefetch is that of the next consumer.
-    const opening = [channel.prefetch(prefetch), channel.consume(name, take)] as const
-    const [, { consumerTag }] = await this.#context.links.in.inTime(Promise.all(opening))
+    const [, { consumerTag }] = await links.in.inTime(
+      Promise.all([channel.prefetch(prefetch), channel.consume(name, take)]),
+    )
     consumer.tag = consumerTag
-    this.#consumers.set(line, consumer)
   }
 
-  #cancel(channel: Channel, { tag }: Consumer): void {
-    channel.cancel(tag).catch(() => undefined)
-  }
-
-  #arrived(channel: Channel, line: Line, consumer: Consumer, message: ConsumeMessage | null): void {
+  #arrived(channel: Channel, consumer: Consumer, message: ConsumeMessage | null): void {
     if (message === null) {
-      if (this.#consumers.get(line) === consumer) this.#consumers.delete(line)
+      this.#consumers = this.#consumers.filter((each) => each !== consumer)
       return
     }
-    consumer.unacked++
-    const now = this.#context.now()
-    const arrived = arrivedOf(message, line, valuesOf(this.#context, this.#queue), now)
+    const arrived = arrivedOf(
+      message,
+      consumer.line,
+      this.#context.registry.of(this.#queue).values,
+      this.#context.now(),
+    )
     const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0 }
-    const { id, attempt, attempts } = arrived.job
-    // A message that was published twice, since its confirm was lost.
-    if (this.#deliveries.has(id)) return this.#ack(delivery)
-    if (arrived.left > 0) return this.#move(delivery, () => this.#delayFurther(delivery))
-    if (attempt > attempts) return this.#move(delivery, () => this.#lostTooOften(delivery))
+    const { id, attempt, attempts } = delivery.job
+    const before = this.#deliveries.get(id)
+    // A message that was published twice, since the answer to the first push was lost.
+    if (before !== undefined) return ack(delivery)
     this.#deliveries.set(id, delivery)
+    consumer.unacked++
+    if (delivery.remaining > 0) return this.#move(delivery, this.#returns.delayFurther(delivery))
+    if (attempt > attempts) return this.#move(delivery, this.#returns.bury(delivery))
     this.#ready.push(delivery)
     this.#context.bells.ring('work', this.#queue)
     this.#watch()
   }
 
-  async #delayFurther(delivery: Delivery): Promise<void> {
-    await send(this.#context, [copyOf(delivery, this.#queue, {}, delivery.left)])
-  }
-
-  async #lostTooOften(delivery: Delivery): Promise<void> {
-    const { id, attempts } = delivery.job
-    await this.bury([{ ...delivery, job: { ...delivery.job, attempt: attempts } }], LEASE_LOST)
-    this.#context.lost.push({ id, queue: this.#queue, attempt: attempts, state: 'dead' })
-  }
-
-  /** For good. @throws StoreUnavailable, StoreFull, Closed */
-  async bury(deliveries: readonly Delivery[], error: JobError): Promise<void> {
-    const { keepDead } = valuesOf(this.#context, this.#queue)
-    totalsOf(this.#context, this.#queue).dead += deliveries.length
-    if (keepDead === 0) return
-    const letters = deliveries.map((delivery) => {
-      const parcel = copyOf(delivery, this.#queue, { [HEADER.attempt]: delivery.job.attempt })
-      return deadLetter(this.#context.names, parcel, error, keepDead)
-    })
-    await bury(this.#context, this.#queue, letters)
-  }
-
-  /** Takes the message away once it is elsewhere; if that fails, RabbitMQ delivers it again. */
-  #move(delivery: Delivery, act: () => Promise<void>): void {
-    act().then(
-      () => this.#ack(delivery),
+  /** Takes the message away once it is elsewhere. If that fails, RabbitMQ delivers it again. */
+  #move(delivery: Delivery, moving: Promise<void>): void {
+    moving.then(
+      () => this.acknowledge([delivery]),
       () => {
-        delivery.consumer.unacked--
-        attempt(() => delivery.channel.nack(delivery.message))
+        this.#forget(delivery)
+        onChannel(() => delivery.channel.nack(delivery.message))
       },
     )
   }
 
-  #ack({ channel, consumer, message }: Delivery): void {
-    consumer.unacked--
-    attempt(() => channel.ack(message))
-  }
-
-  /** What a line has may be on its way: its count tells, and an answer on the channel comes behind what was sent before. */
-  async #look(channel: Channel, limit: number, minPriority: number): Promise<void> {
-    const { names, registry, topology, settings, links } = this.#context
-    for (let look = 0; look < LOOKS; look++) {
-      const lines = [...registry.lines(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
-      const open = lines.filter((line) => priorityOf(line) >= minPriority && this.#consumers.has(line))
-      const counts = await Promise.all(open.map((line) => topology.count(names.line(this.#queue, line))))
-      await links.in.inTime(channel.prefetch(1))
-      if (this.#from(minPriority) >= limit || counts.every((count) => !count)) return
-      if (this.#demand() <= 0) return
-      await sleep(look)
-    }
+  #forget(delivery: Delivery): void {
+    if (this.#deliveries.get(delivery.job.id) !== delivery) return
+    this.#deliveries.delete(delivery.job.id)
+    delivery.consumer.unacked--
   }
 
   #take(limit: number, minPriority: number, leaseUntil: number): Delivery[] {
     this.#ready.sort((a, b) => b.job.priority - a.job.priority || a.place - b.place)
-    const taken: Delivery[] = []
-    const left: Delivery[] = []
-    for (const delivery of this.#ready) {
-      if (taken.length < limit && delivery.job.priority >= minPriority) taken.push(delivery)
-      else left.push(delivery)
-    }
+    // The highest priorities come first.
+    const taken = this.#ready.splice(0, Math.min(limit, this.#readyFrom(minPriority)))
     for (const delivery of taken) delivery.leaseUntil = leaseUntil
-    this.#ready = left
     return taken
   }
 
-  /** Nobody wants more now: if it stays so, the lines rest, and jobs that came nevertheless go back. */
+  /** Once nobody has wanted more for a while, the consumers rest, and jobs that came nevertheless go back. */
   #watch(): void {
-    if (this.#timer !== undefined || this.#demand() > 0) return
-    const isFree = ({ prefetch, unacked }: Consumer): boolean => prefetch > unacked
-    if (this.#ready.length === 0 && ![...this.#consumers.values()].some(isFree)) return
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      if (this.#demand() > 0) return
-      for (const [line, consumer] of this.#consumers) {
-        if (!isFree(consumer)) continue
-        this.#consumers.delete(line)
-        void this.#lane.get().then((channel) => this.#cancel(channel, consumer), () => undefined)
-      }
-      if (this.#ready.length === 0) return
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined
-        void this.#giveBack()
-      }, PARKED).unref()
-    }, IDLE).unref()
+    if (this.#isWatching || this.#demand() > 0) return
+    if (this.#ready.length === 0 && !this.#consumers.some(hasFree)) return
+    this.#isWatching = true
+    void this.#rest().finally(() => {
+      this.#isWatching = false
+    })
   }
 
-  async #giveBack(): Promise<void> {
-    const parked = this.#ready
-    this.#ready = []
+  async #rest(): Promise<void> {
+    await sleep(IDLE, undefined, { ref: false })
+    if (this.#demand() > 0) return
+    for (const { tag } of this.#consumers.filter(hasFree)) {
+      this.#channel.run((channel) => channel.cancel(tag)).catch(() => undefined)
+    }
+    this.#consumers = this.#consumers.filter((each) => !hasFree(each))
+    await sleep(PARKED, undefined, { ref: false })
+    if (this.#demand() <= 0) await this.#putBack()
+  }
+
+  async #putBack(): Promise<void> {
+    const parked = this.#ready.splice(0)
     if (parked.length === 0) return
-    this.#wanted.clear()
-    const parcels = parked.map((each) => copyOf(each, this.#queue, { [HEADER.attempt]: each.job.attempt - 1 }))
     // Those that cannot be moved now wait here for the next claim.
-    await send(this.#context, parcels).then(
+    await this.#returns.putBack(parked).then(
       () => this.acknowledge(parked),
       () => this.#ready.push(...parked.filter((each) => this.#deliveries.get(each.job.id) === each)),
     )
   }
 
   #lost(why: Error | undefined): void {
+    const { lost, settings, bells } = this.#context
     const held = this.held
     this.#deliveries.clear()
     this.#ready = []
-    this.#consumers.clear()
-    totalsOf(this.#context, this.#queue).lost += held.length
-    for (const { job } of held) {
-      this.#context.lost.push({ id: job.id, queue: this.#queue, attempt: job.attempt, state: 'waiting' })
-    }
-    if (why !== undefined) this.#trouble = toMillpondError(why, this.#context.settings.where)
-    // Workers ask for their claims at once, and stop what they run; then they claim again.
-    this.#context.bells.ring('cancelled', this.#queue)
-    this.#context.bells.ring('work', this.#queue)
+    this.#consumers = []
+    this.totals.lost += held.length
+    lost.push(
+      ...held.map(({ job: { id, attempt } }) => ({ id, queue: this.#queue, attempt, state: 'waiting' as const })),
+    )
+    if (why !== undefined) this.#trouble = toMillpondError(why, settings.where)
+    // Workers ask for their claims at once, and stop what they run. Then they claim again.
+    bells.ring('cancelled', this.#queue)
+    bells.ring('work', this.#queue)
   }
 }
 
-export const LEASE_LOST: JobError = {
-  code: 'LeaseLost',
-  name: 'MillpondError',
-  message: 'its worker fell silent or was lost, and no attempt is left',
-}
+const ack = ({ channel, message }: Delivery, upTo = false): void => onChannel(() => channel.ack(message, upTo))
+const hasFree = ({ prefetch, unacked }: Consumer): boolean => prefetch > unacked
 
 /** The channel may be gone already. Then RabbitMQ has taken the message back. */
-function attempt(act: () => void): void {
+function onChannel(act: () => void): void {
   try {
     act()
   } catch (error) {

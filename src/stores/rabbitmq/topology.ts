@@ -1,70 +1,55 @@
-/** Makes the exchanges and queues in RabbitMQ, each when it is first needed, and never twice with other arguments. */
+/** Makes the exchanges and queues in RabbitMQ, each when it is first needed. */
 import type { Channel } from 'amqplib'
-import type { Lane } from './connection/link.ts'
+import type { StandingChannel } from './connection/standing-channel.ts'
 import { isMissing } from './errors.ts'
-import { FOREIGN, isAgain, type Line, type Names } from './names.ts'
-import type { Registry } from './registry.ts'
-import { stepOf } from './wire.ts'
+import { isAgain, type Line, type Names, waitHeader } from './names.ts'
+import { LONGEST_WAIT, SHORTEST_WAIT } from './waits.ts'
 
-/** Milliseconds that delayed jobs of a removed queue are kept for people to see. */
+/** In ms: how long delayed jobs whose line is gone are kept for people to see. */
 const KEEP_UNROUTED = 7 * 24 * 3_600_000
-
-/** RabbitMQ 4 drops a message after 20 deliveries unless told otherwise; attempts are counted by the store. */
-const QUORUM = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000 }
+/** RabbitMQ 4 drops a message after 20 deliveries unless told otherwise. Its limits of length refuse, instead of dropping old jobs. */
+const QUORUM = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000, 'x-overflow': 'reject-publish' }
 
 export class Topology {
-  readonly #admin: Lane<Channel>
+  readonly #admin: StandingChannel<Channel>
   readonly #names: Names
-  readonly #registry: Registry
   readonly #made = new Map<string, Promise<void>>()
 
-  constructor(admin: Lane<Channel>, names: Names, registry: Registry) {
+  constructor(admin: StandingChannel<Channel>, names: Names) {
     this.#admin = admin
     this.#names = names
-    this.#registry = registry
   }
 
-  /** @param gone it was there, and is no more */
-  async line(queue: string, line: Line, gone = false): Promise<void> {
-    if (line === FOREIGN || (!gone && this.#registry.queues.get(queue)?.lines.has(line))) return
+  async line(queue: string, line: Line): Promise<void> {
     const name = this.#names.line(queue, line)
-    if (gone) this.#made.delete(name)
+    if (isAgain(line)) await this.#once(this.#names.due, (channel) => this.#makeDue(channel))
     await this.#once(name, async (channel) => {
-      await declare(channel, name, QUORUM)
-      if (isAgain(line)) await channel.bindQueue(name, this.#names.router, name)
+      await declare(channel, name)
+      if (isAgain(line)) await channel.bindQueue(name, this.#names.due, name)
     })
-    await this.#registry.append({ queue, line })
   }
 
   dead(queue: string): Promise<void> {
-    return this.#once(this.#names.dead(queue), (channel, name) => declare(channel, name, QUORUM))
+    return this.#once(this.#names.dead(queue), (channel, name) => declare(channel, name))
   }
 
-  /** All that a delay of so many milliseconds needs for its first step. */
-  async delay(delay: number): Promise<void> {
-    const step = stepOf(delay)
-    const { router, unrouted } = this.#names
-    await this.#once(unrouted, async (channel, name) => {
-      await channel.assertExchange(name, 'fanout')
-      await declare(channel, name, { ...QUORUM, 'x-message-ttl': KEEP_UNROUTED })
-      await channel.bindQueue(name, name, '')
+  /** The queue of one wait; before the first one, the exchanges of all. */
+  async wait(ms: number): Promise<void> {
+    await this.#once('waits', async (channel) => {
+      // A message without the header of a wait goes on to the next shorter one.
+      for (let each = SHORTEST_WAIT; each <= LONGEST_WAIT; each *= 2) {
+        await channel.assertExchange(this.#names.wait(each), 'headers', { alternateExchange: this.#after(each) })
+      }
     })
-    await this.#once(this.#names.delay(step), async (channel, name) => {
-      await channel.assertExchange(name, 'fanout')
-      // A message leaves only when the line to which it goes has it.
-      const safely = { 'x-dead-letter-strategy': 'at-least-once', 'x-overflow': 'reject-publish' }
-      await declare(channel, name, { ...QUORUM, ...safely, 'x-message-ttl': step, 'x-dead-letter-exchange': router })
-      await channel.bindQueue(name, name, '')
+    await this.#once(this.#names.wait(ms), async (channel, name) => {
+      // At least once: a message leaves only when the next queue has it.
+      const safely = { 'x-dead-letter-strategy': 'at-least-once', 'x-dead-letter-exchange': this.#after(ms) }
+      await declare(channel, name, { ...safely, 'x-message-ttl': ms })
+      await channel.bindQueue(name, name, '', { [waitHeader(ms)]: true })
     })
   }
 
-  /** The exchange to which lines are bound; there before any of them. */
-  async start(): Promise<void> {
-    const { router, unrouted } = this.#names
-    await this.#admin.run((channel) => channel.assertExchange(router, 'direct', { alternateExchange: unrouted }))
-  }
-
-  /** How many jobs wait there; null: there is no such queue. */
+  /** How many jobs wait there; null: there is no such queue. @throws StoreUnavailable, Closed */
   async count(name: string): Promise<number | null> {
     try {
       return await this.#admin.run(async (channel) => (await channel.checkQueue(name)).messageCount)
@@ -74,10 +59,19 @@ export class Topology {
     }
   }
 
-  async remove(queue: string, lines: readonly Line[]): Promise<void> {
-    const names = [...lines.map((line) => this.#names.line(queue, line)), this.#names.dead(queue)]
-    for (const name of names) this.#made.delete(name)
-    await this.#admin.run((channel) => Promise.all(names.map((name) => channel.deleteQueue(name))))
+  /** Something that was made is gone: all is made again when it is next needed. */
+  forget(): void {
+    this.#made.clear()
+  }
+
+  #after = (wait: number): string => (wait === SHORTEST_WAIT ? this.#names.due : this.#names.wait(wait / 2))
+
+  async #makeDue(channel: Channel): Promise<void> {
+    const { due, unrouted } = this.#names
+    await channel.assertExchange(unrouted, 'fanout')
+    await declare(channel, unrouted, { 'x-message-ttl': KEEP_UNROUTED })
+    await channel.bindQueue(unrouted, unrouted, '')
+    await channel.assertExchange(due, 'direct', { alternateExchange: unrouted })
   }
 
   #once(name: string, make: (channel: Channel, name: string) => Promise<unknown>): Promise<void> {
@@ -92,5 +86,5 @@ export class Topology {
   }
 }
 
-const declare = (channel: Channel, name: string, args: object): Promise<unknown> =>
-  channel.assertQueue(name, { arguments: args })
+const declare = (channel: Channel, name: string, args: object = {}): Promise<unknown> =>
+  channel.assertQueue(name, { arguments: { ...QUORUM, ...args } })

@@ -1,8 +1,8 @@
 /**
- * A connection that is made when it is needed, and again after it was lost. Its channels likewise. Pushes and claims have a connection
- * each: in an alarm, RabbitMQ stops reading from connections that publish, and acknowledgements must get through.
+ * A connection that is made when it is needed, and again after it was lost. Pushes and claims have one each: in an alarm, RabbitMQ stops
+ * reading from connections that publish, and acknowledgements must get through.
  */
-import type { Channel, ChannelModel } from 'amqplib'
+import type { ChannelModel } from 'amqplib'
 import { MillpondError } from '../../../values/errors.ts'
 import { closed, toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
@@ -14,7 +14,7 @@ export class Link {
   readonly #amqplib: Amqplib
   readonly #name: string
   #model: Promise<ChannelModel> | undefined
-  #isClosed = false
+  isClosed = false
   /** Why RabbitMQ reads nothing from this connection; undefined: it does. */
   blocked: string | undefined
 
@@ -24,13 +24,9 @@ export class Link {
     this.#name = name
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
   /** @throws StoreUnavailable, Closed */
   model(): Promise<ChannelModel> {
-    if (this.#isClosed) return Promise.reject(closed())
+    if (this.isClosed) return Promise.reject(closed())
     if (this.#model === undefined) {
       const opening = this.#connect()
       this.#model = opening
@@ -39,20 +35,21 @@ export class Link {
     return this.#model
   }
 
-  /** What is asked of the broker, within the time that a call has. An answer that does not come takes the connection along. */
-  async inTime<T>(what: Promise<T>): Promise<T> {
+  /** Waits for an answer of the broker as long as a call may. One that does not come costs the connection, unless an alarm explains it. */
+  async inTime<T>(answer: Promise<T>): Promise<T> {
     const { timeout, where } = this.settings
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        this.drop()
-        reject(new Error(`closed: no answer within ${timeout} ms`))
+        const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
+        reject(new Error(`no answer within ${timeout} ms${why}`))
+        if (this.blocked === undefined) this.drop()
       }, timeout)
     })
     try {
-      return await Promise.race([what, late])
+      return await Promise.race([answer, late])
     } catch (error) {
-      throw this.#isClosed && !(error instanceof MillpondError) ? closed() : toMillpondError(error, where)
+      throw this.isClosed && !(error instanceof MillpondError) ? closed() : toMillpondError(error, where)
     } finally {
       clearTimeout(timer)
     }
@@ -61,46 +58,40 @@ export class Link {
   /** Gives the connection up without a word to the other side, which may not listen. */
   drop(): void {
     const dropping = this.#model
-    if (dropping === undefined) return
     this.#forget(dropping)
-    dropping.then(
-      (model) => call(Reflect.get(model.connection, 'stream'), 'destroy'),
-      () => undefined,
-    )
+    const destroy = (model: ChannelModel): unknown => call(get(model.connection, 'stream'), 'destroy')
+    dropping?.then(destroy, () => undefined)
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    const closing = this.#model
-    if (closing === undefined) return
+    this.isClosed = true
     try {
-      const model = await closing
-      await this.inTime(model.close())
+      const model = await this.#model
+      if (model !== undefined) await this.inTime(model.close())
     } catch {
       this.drop()
     }
   }
 
   async #connect(): Promise<ChannelModel> {
-    const { nodes, protocol, username, password, vhost, heartbeat, timeout, where } = this.settings
+    const { nodes, credentials, heartbeat, timeout, where } = this.settings
+    const clientProperties = { connection_name: this.#name }
     let failure: unknown
-    for (const { hostname, port } of nodes) {
-      const address = { protocol, hostname, port, username, password, vhost, heartbeat }
-      const named = { connection_name: this.#name }
+    for (const node of nodes) {
       try {
-        const options = { noDelay: true, timeout, servername: hostname, clientProperties: named }
-        return this.#watched(await this.#amqplib.connect(address, options))
+        const options = { noDelay: true, timeout, clientProperties }
+        return this.#watched(await this.#amqplib.connect({ ...credentials, ...node, heartbeat }, options))
       } catch (error) {
         failure = error
       }
     }
-    throw toMillpondError(new Error(`closed: ${failure instanceof Error ? failure.message : failure}`), where)
+    throw toMillpondError(failure, where)
   }
 
   #watched(model: ChannelModel): ChannelModel {
     const opened = this.#model
     this.blocked = undefined
-    // Errors reject the calls that they concern; the close that follows says that the connection is gone.
+    // Errors reject the calls that they concern. The close that follows says that the connection is gone.
     model.on('error', () => undefined)
     model.on('close', () => this.#forget(opened))
     model.on('blocked', (reason) => {
@@ -109,10 +100,10 @@ export class Link {
     model.on('unblocked', () => {
       this.blocked = undefined
     })
-    // An open store alone keeps no process alive; calls do, by the timers of their deadlines.
-    call(Reflect.get(model.connection, 'stream'), 'unref')
-    const heart: unknown = Reflect.get(model.connection, 'heartbeater')
-    for (const timer of ['sendTimer', 'recvTimer']) call(get(heart, timer), 'unref')
+    // An open store alone keeps no process alive. Calls do, by the timers of their deadlines.
+    const heart = get(model.connection, 'heartbeater')
+    for (const each of [get(model.connection, 'stream'), get(heart, 'sendTimer'), get(heart, 'recvTimer')])
+      call(each, 'unref')
     return model
   }
 
@@ -121,63 +112,10 @@ export class Link {
   }
 }
 
-/** A channel of a link. */
-export class Lane<Kind extends Channel> {
-  readonly link: Link
-  readonly #open: (model: ChannelModel) => Promise<Kind>
-  readonly #onLost: (channel: Kind, why: Error | undefined) => void
-  #channel: Promise<Kind> | undefined
-
-  constructor(
-    link: Link,
-    open: (model: ChannelModel) => Promise<Kind>,
-    onLost: (channel: Kind, why: Error | undefined) => void = () => undefined,
-  ) {
-    this.link = link
-    this.#open = open
-    this.#onLost = onLost
-  }
-
-  /** @throws StoreUnavailable, Closed */
-  get(): Promise<Kind> {
-    if (this.#channel === undefined) {
-      const opening = this.link.inTime(this.#opened())
-      this.#channel = opening
-      opening.catch(() => this.#forget(opening))
-    }
-    return this.#channel
-  }
-
-  /** Does it on the channel, in the time that a call has. */
-  async run<T>(act: (channel: Kind) => Promise<T>): Promise<T> {
-    const channel = await this.get()
-    return this.link.inTime(act(channel))
-  }
-
-  async #opened(): Promise<Kind> {
-    const channel = await this.#open(await this.link.model())
-    const opened = this.#channel
-    let why: Error | undefined
-    channel.on('error', (error: Error) => {
-      why = error
-    })
-    channel.on('close', () => {
-      this.#forget(opened)
-      this.#onLost(channel, why)
-    })
-    return channel
-  }
-
-  #forget(channel: Promise<Kind> | undefined): void {
-    if (this.#channel === channel) this.#channel = undefined
-  }
-}
-
 function call(what: unknown, name: string): void {
   const method = get(what, name)
   if (typeof method === 'function') method.call(what)
 }
 
-function get(what: unknown, name: string): unknown {
-  return typeof what === 'object' && what !== null ? Reflect.get(what, name) : undefined
-}
+const get = (what: unknown, name: string): unknown =>
+  typeof what === 'object' && what !== null ? Reflect.get(what, name) : undefined

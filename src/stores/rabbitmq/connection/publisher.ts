@@ -1,11 +1,12 @@
 /** Publishes messages with confirms: what is answered `stored` is on the disks of a majority. */
 import type { ConfirmChannel, Options } from 'amqplib'
 import { blocked } from '../errors.ts'
-import { Lane, type Link } from './link.ts'
+import type { Link } from './link.ts'
+import { StandingChannel } from './standing-channel.ts'
 
 export interface Letter {
   exchange: string
-  /** Where to, or by which it comes back from a delay. */
+  /** The queue that it goes to, or to which it comes back from a delay. */
   key: string
   body: Buffer
   properties: Options.Publish & { messageId: string }
@@ -16,14 +17,14 @@ export type Published = 'stored' | 'refused' | 'unrouted'
 
 export class Publisher {
   readonly #link: Link
-  readonly #lane: Lane<ConfirmChannel>
-  /** Ids of messages that came back; their confirms follow. */
+  readonly #channel: StandingChannel<ConfirmChannel>
+  /** Ids of messages that RabbitMQ sent back. Their confirms follow. */
   readonly #returned = new Set<string | undefined>()
   readonly #pending = new Set<Promise<unknown>>()
 
   constructor(link: Link) {
     this.#link = link
-    this.#lane = new Lane<ConfirmChannel>(link, async (model) => {
+    this.#channel = new StandingChannel<ConfirmChannel>(link, async (model) => {
       const channel = await model.createConfirmChannel()
       channel.on('return', ({ properties }) => this.#returned.add(properties.messageId))
       return channel
@@ -32,15 +33,11 @@ export class Publisher {
 
   /** All in one go, in their order. @throws StoreUnavailable, StoreFull, Closed */
   async publish(letters: readonly Letter[]): Promise<Published[]> {
-    const channel = await this.#lane.get()
-    if (this.#link.blocked !== undefined) throw blocked(this.#link.settings.where, this.#link.blocked)
-    const publishing = this.#link.inTime(this.#confirmed(channel, letters))
+    const { blocked: alarm, settings } = this.#link
+    if (alarm !== undefined) throw blocked(settings.where, alarm)
+    const publishing = this.#channel.run((channel) => this.#confirmed(channel, letters))
     this.#pending.add(publishing)
-    try {
-      return await publishing
-    } finally {
-      this.#pending.delete(publishing)
-    }
+    return publishing.finally(() => this.#pending.delete(publishing))
   }
 
   /** Resolves when all that is under way has its answer. */

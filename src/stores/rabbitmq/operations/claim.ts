@@ -1,21 +1,12 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { type StoreContext, valuesOf } from '../context.ts'
-import { Source } from '../source.ts'
+import { type StoreContext, sourceOf } from '../context.ts'
 
 export async function claim(context: StoreContext, request: ClaimRequest): Promise<Claimed> {
-  const { queue } = request
-  const { lease: own, paused } = valuesOf(context, queue)
-  const lease = request.lease ?? own
-  const now = context.now()
-  const isKnown = context.settings.foreign || context.registry.queues.has(queue)
-  const jobs = isKnown && !paused ? await sourceOf(context, queue).claim(request, now + lease) : []
-  return { now, lease, jobs, retryAfter: null, limited: false }
-}
-
-function sourceOf(context: StoreContext, queue: string): Source {
-  const known = context.sources.get(queue)
-  if (known !== undefined) return known
-  const source = new Source(context, queue)
-  context.sources.set(queue, source)
-  return source
+  const { paused, lease: ofQueue } = context.registry.of(request.queue).values
+  const lease = request.lease ?? ofQueue
+  const isKnown = context.settings.foreign || context.registry.queues.has(request.queue)
+  context.bells.concern(request.queue)
+  const source = sourceOf(context, request.queue)
+  const jobs = paused || !isKnown ? [] : await source.claim(request, context.now() + lease)
+  return { now: context.now(), lease, jobs, retryAfter: null, limited: false }
 }

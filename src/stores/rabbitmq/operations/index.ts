@@ -1,51 +1,27 @@
-import type { Operations } from '../../../store.ts'
-import type { MemoryState } from '../state.ts'
-import { cancel } from './cancel.ts'
+import type { PartialOperations } from '../../lacking.ts'
+import { assertOpen, type StoreContext } from '../context.ts'
 import { claim } from './claim.ts'
-import { configure, limitGroup, settings } from './configure.ts'
+import { configure, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
-import { ahead, find } from './find.ts'
-import { groups, list } from './list.ts'
 import { push } from './push.ts'
-import { remove } from './remove.ts'
-import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
-import { update } from './update.ts'
-import { heartbeat, workers } from './workers.ts'
+import { heartbeat } from './workers.ts'
 
-export function operationsOf(state: MemoryState): Operations {
+export function operationsOf(context: StoreContext): PartialOperations {
+  /** After a lost connection, the first call waits until the log was read again. */
   const on =
-    <In, Out>(operation: (state: MemoryState, input: In) => Out | Promise<Out>) =>
+    <In, Out>(operation: (context: StoreContext, input: In) => Promise<Out>) =>
     async (input: In): Promise<Out> => {
-      state.assertOpen()
-      return operation(state, input)
+      assertOpen(context)
+      await context.registry.ready()
+      return operation(context, input)
     }
   return {
-    configure: on(configure),
-    limitGroup: on(limitGroup),
-    settings: on(settings),
-    push: on(push),
-    claim: on(claim),
-    complete: on(complete),
-    fail: on(fail),
-    release: on(release),
-    extend: on(extend),
-    sweep: on(sweep),
-    cancel: on(cancel),
-    update: on(update),
-    requeue: on(requeue),
-    remove: on(remove),
-    restore: on(restore),
-    find: on(find),
-    list: on(list),
-    groups: on(groups),
-    ahead: on(ahead),
-    stats: on(stats),
-    record: on(record),
-    heartbeat: on(heartbeat),
-    workers: on(workers),
+    ...{ configure: on(configure), settings: on(settings), push: on(push), restore: on(restore), claim: on(claim) },
+    ...{ complete: on(complete), fail: on(fail), release: on(release), extend: on(extend), sweep: on(sweep) },
+    ...{ stats: on(stats), record: on(record), heartbeat: on(heartbeat) },
   }
 }

@@ -1,45 +1,42 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
-import { lacking } from '../capabilities.ts'
-import { send, type StoreContext, totalsOf, valuesOf } from '../context.ts'
+import { type StoreContext, send, sourceOf } from '../context.ts'
 import { parcelOf } from '../wire.ts'
 
 export async function push(context: StoreContext, { jobs }: { jobs: readonly NewJob[] }): Promise<PushOutcome[]> {
-  if (jobs.some(({ key }) => key !== null)) throw lacking('keys', 'a key')
-  const queues = new Set(jobs.map(({ queue }) => queue))
-  const room = new Map<string, number>()
-  for (const queue of queues) room.set(queue, await roomIn(context, queue))
-  const now = context.now()
+  const left = new Map<string, number>()
+  for (const queue of new Set(jobs.map((job) => job.queue))) left.set(queue, await roomIn(context, queue))
   const fits = jobs.map(({ queue }) => {
-    const left = room.get(queue) ?? 0
-    room.set(queue, left - 1)
-    return left > 0
+    const room = left.get(queue) ?? 0
+    left.set(queue, room - 1)
+    return room > 0
   })
-  const parcels = jobs.filter((_, index) => fits[index]).map((job) => parcelOf(job, valuesOf(context, job.queue), now))
-  const sending = send(context, parcels)
-  count(context, parcels, 1)
-  const taken = await sending.finally(() => count(context, parcels, -1))
+  const now = context.now()
+  const fitting = jobs.filter((_, index) => fits[index])
+  const parcels = fitting.map((job) => parcelOf(job, context.registry.of(job.queue).values, now))
+  count(context, fitting, 1)
+  const sent = await send(context, parcels).finally(() => count(context, fitting, -1))
   return jobs.map(({ id, queue }, index) => {
-    const isPushed = fits[index] === true && taken.shift() === true
-    if (isPushed) totalsOf(context, queue).pushed++
+    const isPushed = fits[index] === true && sent.shift() === 'stored'
+    if (isPushed) sourceOf(context, queue).totals.pushed++
     return { status: isPushed ? 'pushed' : 'full', id }
   })
 }
 
 /** Jobs that are on their way, by queue. */
-const sent = new WeakMap<StoreContext, Map<string, number>>()
+const sending = new WeakMap<StoreContext, Map<string, number>>()
 
-function count(context: StoreContext, parcels: readonly { queue: string }[], change: number): void {
-  const counts = sent.get(context) ?? new Map<string, number>()
-  sent.set(context, counts)
-  for (const { queue } of parcels) counts.set(queue, (counts.get(queue) ?? 0) + change)
+function count(context: StoreContext, jobs: readonly NewJob[], change: number): void {
+  const counts = sending.get(context) ?? new Map<string, number>()
+  sending.set(context, counts)
+  for (const { queue } of jobs) counts.set(queue, (counts.get(queue) ?? 0) + change)
 }
 
-/** A limit of RabbitMQ's own lets a burst through whole, and cannot be changed later. So jobs are counted before the push. */
+/** Jobs are counted before a push, since the arguments of a queue of RabbitMQ's own cannot be changed, and know one line only. */
 async function roomIn(context: StoreContext, queue: string): Promise<number> {
-  const { capacity } = valuesOf(context, queue)
-  if (capacity === null) return Number.POSITIVE_INFINITY
-  const onTheWay = sent.get(context)?.get(queue) ?? 0
-  const names = context.registry.lines(queue).map((line) => context.names.line(queue, line))
-  const counts = await Promise.all(names.map((name) => context.topology.count(name)))
-  return capacity - counts.reduce<number>((sum, each) => sum + (each ?? 0), onTheWay)
+  const { registry, names, topology } = context
+  const { lines, values } = registry.of(queue)
+  if (values.capacity === null) return Number.POSITIVE_INFINITY
+  const counts = await Promise.all(lines.map((line) => topology.count(names.line(queue, line))))
+  const waiting = counts.reduce<number>((sum, each) => sum + (each ?? 0), sourceOf(context, queue).parked)
+  return values.capacity - waiting - (sending.get(context)?.get(queue) ?? 0)
 }

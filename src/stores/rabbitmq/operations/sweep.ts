@@ -1,7 +1,7 @@
 import type { Swept } from '../../../store.ts'
-import { send, type StoreContext, totalsOf } from '../context.ts'
+import { bury, LEASE_LOST, type StoreContext, sendBack } from '../context.ts'
 import { HEADER } from '../names.ts'
-import { type Delivery, LEASE_LOST, type Source } from '../source.ts'
+import type { Delivery, Source } from '../source.ts'
 import { copyOf } from '../wire.ts'
 
 /** Of this process alone: RabbitMQ takes back the jobs of a process that is lost, and moves what is due, by itself. */
@@ -20,18 +20,16 @@ export async function sweep(context: StoreContext, { limit }: { limit: number })
 
 async function takeBack(context: StoreContext, queue: string, source: Source, silent: Delivery[]): Promise<void> {
   const isLast = ({ job }: Delivery): boolean => job.attempt >= job.attempts
-  const due = { [HEADER.due]: context.now() }
-  const again = silent.filter((each) => !isLast(each))
-  await send(
+  const changes = ({ job }: Delivery) => ({ [HEADER.due]: context.now(), [HEADER.attempt]: job.attempt })
+  await sendBack(
     context,
-    again.map((each) => copyOf(each, queue, { ...due, [HEADER.attempt]: each.job.attempt })),
+    silent.filter((each) => !isLast(each)).map((each) => copyOf(each, queue, changes(each))),
   )
-  await source.bury(silent.filter(isLast), LEASE_LOST)
+  await bury(context, queue, silent.filter(isLast), () => LEASE_LOST)
   source.acknowledge(silent)
-  totalsOf(context, queue).lost += silent.length
+  source.totals.lost += silent.length
   for (const each of silent) {
     const { id, attempt } = each.job
     context.lost.push({ id, queue, attempt, state: isLast(each) ? 'dead' : 'waiting' })
   }
-  context.bells.ring('work', queue)
 }
