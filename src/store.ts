@@ -187,6 +187,8 @@ export interface Capabilities {
   requeue: boolean
   remove: boolean
   restore: boolean
+  /** Exact figures of all processes in `stats` and `sweep`. Else they have what the store can count. */
+  counts: boolean
   /** `record`, and histograms of `stats`. */
   histograms: boolean
   /** `heartbeat` and `workers`. */

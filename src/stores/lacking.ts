@@ -3,7 +3,7 @@
  * out of its table that it lacks.
  */
 import type { Capabilities, Input, NewJob, OperationName, Operations, Store } from '../store.ts'
-import { lacking, needs } from '../values/capabilities.ts'
+import { lacking } from '../values/capabilities.ts'
 import { around } from './around.ts'
 
 /** By capability, what asks for it, as callers know it; false: nothing does. */
@@ -41,7 +41,8 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
 }
 
 /** What a store may leave out of its table. */
-type Optional = Exclude<keyof typeof ASKED, 'push' | 'claim' | 'release'>
+type Optional = Exclude<OperationName, Needed>
+type Needed = 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'sweep' | 'stats' | 'record' | 'heartbeat'
 export type PartialOperations = Partial<Pick<Operations, Optional>> & Omit<Operations, Optional>
 
 export function refusing(store: Omit<Store, 'operations'> & { operations: PartialOperations }): Store {
@@ -55,10 +56,13 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ find: left('find', 'find'), ahead: left('find', 'ahead') },
     ...store.operations,
   }
-  return around({ ...store, operations }, async (name, input, next) => {
+  return around({ ...store, operations }, (name, input, next) => {
     for (const [capability, what] of Object.entries(ASKED[name]?.(input) ?? {})) {
-      if (what) needs(store, capability as keyof Capabilities, what)
+      if (!what || !isCapability(store.capabilities, capability) || store.capabilities[capability]) continue
+      return Promise.reject(lacking(store, capability, what))
     }
     return next(input)
   })
 }
+
+const isCapability = (known: Capabilities, name: string): name is keyof Capabilities => Object.hasOwn(known, name)

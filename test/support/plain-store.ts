@@ -21,7 +21,7 @@ const CAPABILITIES: Capabilities = {
   ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false, settings: false },
   ...{ delays: false, priorities: false, keys: false, results: false, limits: false, rates: false, groups: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, histograms: false, workers: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false },
 }
 
 interface PlainJob extends ClaimedJob {

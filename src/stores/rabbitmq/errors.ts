@@ -9,7 +9,7 @@ const messageOf = (error: unknown): string => (isError(error) ? error.message : 
 export const isMissing = (error: unknown): boolean => /NOT[_-]FOUND/.test(messageOf(error))
 
 const LOST =
-  /closed|closing|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|heartbeat|socket|no answer/i
+  /closed|closing|channel ended|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|heartbeat|socket|no answer/i
 const REFUSED = /ACCESS[_-]REFUSED|NOT[_-]ALLOWED|CONNECTION[_-]FORCED|handshake|NOT[_-]FOUND/i
 
 const ADVICE: Partial<Record<ErrorCode, string>> = {

@@ -12,15 +12,15 @@
  * The path of a job: operations/push.ts → context.ts, send → connection/publisher.ts → RabbitMQ → source.ts → operations/end.ts.
  */
 import '../../values/runtime.ts'
-import type { Channel } from 'amqplib'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
+import { around } from '../around.ts'
 import { Bells } from '../bells.ts'
 import { loadAmqplib } from '../driver.ts'
 import { refusing } from '../lacking.ts'
 import { Link } from './connection/link.ts'
 import { Publisher } from './connection/publisher.ts'
-import { StandingChannel } from './connection/standing-channel.ts'
-import { assertOpen, type StoreContext } from './context.ts'
+import { isClosed, type StoreContext } from './context.ts'
+import { closed } from './errors.ts'
 import { Names } from './names.ts'
 import { operationsOf } from './operations/index.ts'
 import { Registry } from './registry.ts'
@@ -31,7 +31,7 @@ const CAPABILITIES: Capabilities = {
   ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, settings: true },
   ...{ delays: true, priorities: true, keys: false, results: false, limits: false, rates: false, groups: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: true, histograms: false, workers: false },
+  ...{ restore: true, counts: false, histograms: false, workers: false },
 }
 
 /** @throws InvalidOption, DriverMissing, StoreUnavailable */
@@ -44,9 +44,10 @@ export const open: OpenStore = async (url, options) => {
   const publisher = new Publisher(links.out)
   const context: StoreContext = {
     ...{ settings, names, links, publisher, sources: new Map(), bells: new Bells(), lost: [] },
+    limitedPush: Promise.resolve(),
     now: options.clock ?? Date.now,
-    registry: new Registry(links.in, names, publisher, (queue) => context.sources.get(queue)?.changed()),
-    topology: new Topology(new StandingChannel<Channel>(links.in, (model) => model.createChannel()), names),
+    registry: new Registry(links.in, names, publisher, (queue) => changed(context, queue)),
+    topology: new Topology(links.in, names),
   }
   try {
     await context.registry.ready()
@@ -57,14 +58,20 @@ export const open: OpenStore = async (url, options) => {
   return storeOf(context)
 }
 
+function changed({ sources, bells }: StoreContext, queue: string): void {
+  sources.get(queue)?.changed()
+  bells.ring('work', queue)
+  bells.ring('room', queue)
+}
+
 function storeOf(context: StoreContext): Store {
   let closing: Promise<void> | undefined
-  return refusing({
+  const store = refusing({
     name: 'rabbitmq',
     capabilities: CAPABILITIES,
     operations: operationsOf(context),
     listen(listener) {
-      assertOpen(context)
+      if (isClosed(context)) throw closed()
       return context.bells.listen(listener)
     },
     close() {
@@ -72,6 +79,7 @@ function storeOf(context: StoreContext): Store {
       return closing
     },
   })
+  return around(store, (_, input, next) => (isClosed(context) ? Promise.reject(closed()) : next(input)))
 }
 
 async function close({ links, publisher, sources, bells }: StoreContext): Promise<void> {

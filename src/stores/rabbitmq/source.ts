@@ -9,13 +9,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, ConsumeMessage } from 'amqplib'
-import type { ClaimedJob, ClaimRequest, Hold, Totals } from '../../store.ts'
+import type { ClaimedJob, ClaimRequest, Hold, JobError, Totals } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import type { StoreContext } from './context.ts'
 import { toMillpondError } from './errors.ts'
-import { FOREIGN, type Line, priorityOf } from './names.ts'
-import { type Arrived, arrivedOf } from './wire.ts'
+import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
+import { bury, LEASE_LOST, sendBack, type Traffic } from './traffic.ts'
+import { type Arrived, arrivedOf, copyOf } from './wire.ts'
 
 interface Consumer {
   line: Line
@@ -30,16 +30,8 @@ export interface Delivery extends Arrived {
   consumer: Consumer
   /** By our clock; 0: not claimed. */
   leaseUntil: number
-}
-
-/** What becomes of deliveries that are not to be claimed. */
-export interface Returns {
-  /** Its delay is not over. */
-  delayFurther(delivery: Delivery): Promise<void>
-  /** It was lost with its worker too often. */
-  bury(delivery: Delivery): Promise<void>
-  /** Nobody claims them. */
-  putBack(deliveries: readonly Delivery[]): Promise<void>
+  /** A call that ends the claim is under way. */
+  isEnding: boolean
 }
 
 /** In ms. Consumers rest after the first, since a busy worker asks again sooner. Jobs that they left here go to others after the second. */
@@ -48,28 +40,28 @@ const PARKED = 100
 const MAX_PREFETCH = 65_535
 
 export class Source {
-  readonly #context: StoreContext
+  readonly #traffic: Traffic
   readonly #queue: string
-  readonly #returns: Returns
   readonly #channel: StandingChannel<Channel>
   #consumers: Consumer[] = []
-  /** By id, in the order of delivery: ready and held. */
-  readonly #deliveries = new Map<string, Delivery>()
+  /** Not acknowledged, in the order of delivery, by tag. */
+  readonly #deliveries = new Map<number, Delivery>()
+  /** The latest of each job. While a job is moved, its copy may come before the message that it replaces is acknowledged. */
+  readonly #byId = new Map<string, Delivery>()
   #ready: Delivery[] = []
-  /** What workers would still take, by worker. */
-  readonly #wanted = new Map<string, Pick<ClaimRequest, 'limit' | 'minPriority'>>()
+  /** What claims that are under way would take, and what the last ones left open, by worker. */
+  readonly #wanted = new Map<string | symbol, Pick<ClaimRequest, 'limit' | 'minPriority'>>()
   #fitting: Promise<unknown> = Promise.resolve()
   #isWatching = false
   #trouble: MillpondError | undefined
   /** What this process did. */
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 
-  constructor(context: StoreContext, queue: string, returns: Returns) {
-    this.#context = context
+  constructor(traffic: Traffic, queue: string) {
+    this.#traffic = traffic
     this.#queue = queue
-    this.#returns = returns
     this.#channel = new StandingChannel<Channel>(
-      context.links.in,
+      traffic.links.in,
       (model) => model.createChannel(),
       (why) => this.#lost(why),
     )
@@ -79,8 +71,9 @@ export class Source {
     return [...this.#deliveries.values()].filter(({ leaseUntil }) => leaseUntil > 0)
   }
 
-  /** How many jobs were delivered and not claimed. */
-  get parked(): number {
+  /** How many jobs were delivered and not claimed. @throws StoreUnavailable, Closed */
+  async parked(): Promise<number> {
+    if (this.#consumers.length > 0) await this.settled()
     return this.#ready.length
   }
 
@@ -89,27 +82,59 @@ export class Source {
     const trouble = this.#trouble
     this.#trouble = undefined
     if (trouble !== undefined) throw trouble
-    this.#wanted.set(worker, { limit, minPriority })
-    const channel = await this.#channel.get()
-    await this.#fit(channel)
-    // What was pushed before the claim was sent to us before the answer to a call on the same channel.
-    if (this.#readyFrom(minPriority) < limit) await this.settled()
+    // It replaces what the worker's last claim left open, and adds to what other claims want now.
+    const claim = Symbol(worker)
+    this.#wanted.delete(worker)
+    this.#wanted.set(claim, { limit, minPriority })
+    try {
+      const channel = await this.#channel.get()
+      await this.#fit(channel)
+      // What was pushed before the claim was sent to us before the answer to a call on the same channel.
+      if (this.#readyFrom(minPriority) < limit) await this.settled()
+    } finally {
+      this.#wanted.delete(claim)
+    }
     const taken = this.#take(limit, minPriority, leaseUntil)
     if (taken.length < limit) this.#wanted.set(worker, { limit: limit - taken.length, minPriority })
-    else this.#wanted.delete(worker)
     this.#watch()
     return taken.map(({ job }) => job)
   }
 
   /** The claim, if it holds. */
   find({ id, fence }: Hold): Delivery | undefined {
-    const delivery = this.#deliveries.get(id)
+    const delivery = this.#byId.get(id)
     return delivery !== undefined && delivery.leaseUntil > 0 && delivery.job.fence === fence ? delivery : undefined
   }
 
+  /** The claim, for a call of `end` that follows; undefined: it does not hold, or another such call has it. */
+  beginEnd(hold: Hold): Delivery | undefined {
+    const delivery = this.find(hold)
+    if (delivery === undefined || delivery.isEnding) return undefined
+    delivery.isEnding = true
+    return delivery
+  }
+
+  /**
+   * Acknowledges the deliveries once their jobs are elsewhere. If `act` fails, they are held as before.
+   * @returns per delivery, what `act` says of it; undefined: it was lost meanwhile, and is another worker's by now
+   */
+  async end<T>(deliveries: readonly Delivery[], act: () => Promise<T[]>): Promise<(T | undefined)[]> {
+    let outcomes: T[]
+    try {
+      outcomes = await act()
+    } catch (error) {
+      for (const delivery of deliveries) delivery.isEnding = false
+      throw error
+    }
+    const isOpen = deliveries.map((each) => this.#isOpen(each))
+    this.#acknowledge(deliveries)
+    await this.settled()
+    return outcomes.map((outcome, at) => (isOpen[at] ? outcome : undefined))
+  }
+
   /** These are over. A claim that was lost meanwhile is left alone. */
-  acknowledge(deliveries: readonly Delivery[]): void {
-    const over = new Set(deliveries.filter((each) => this.#deliveries.get(each.job.id) === each))
+  #acknowledge(deliveries: readonly Delivery[]): void {
+    const over = new Set(deliveries.filter((each) => this.#isOpen(each)))
     let upTo: Delivery | undefined
     // Those before which none is open are acknowledged as one.
     for (const delivery of this.#deliveries.values()) {
@@ -128,6 +153,11 @@ export class Source {
   /** Resolves when RabbitMQ has read all that was acknowledged: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
     await this.#channel.run((channel) => channel.prefetch(1))
+  }
+
+  /** Whether what is pushed is sent here by itself. */
+  get isConsuming(): boolean {
+    return this.#consumers.length > 0
   }
 
   /** Another line was made. */
@@ -166,7 +196,7 @@ export class Source {
     const wanted = Math.min(this.#demand(), MAX_PREFETCH)
     if (wanted <= 0) return
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority = 0 }) => minPriority))
-    const { registry, settings } = this.#context
+    const { registry, settings } = this.#traffic
     const lines = [...registry.of(this.#queue).lines, ...(settings.foreign ? [FOREIGN] : [])]
     for (const line of lines.filter((each) => priorityOf(each) >= least)) {
       const free = this.#consumers.reduce(
@@ -180,7 +210,7 @@ export class Source {
   }
 
   async #consume(channel: Channel, line: Line, prefetch: number): Promise<void> {
-    const { names, topology, links } = this.#context
+    const { names, topology, links } = this.#traffic
     const name = names.line(this.#queue, line)
     // A consumer of a queue that is not there would cost the channel, and with it all claims.
     if ((await topology.count(name)) === null) return
@@ -202,27 +232,51 @@ export class Source {
     const arrived = arrivedOf(
       message,
       consumer.line,
-      this.#context.registry.of(this.#queue).values,
-      this.#context.now(),
+      this.#traffic.registry.of(this.#queue).values,
+      this.#traffic.now(),
     )
-    const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0 }
+    const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0, isEnding: false }
     const { id, attempt, attempts } = delivery.job
-    const before = this.#deliveries.get(id)
-    // A message that was published twice, since the answer to the first push was lost.
-    if (before !== undefined) return ack(delivery)
-    this.#deliveries.set(id, delivery)
+    const before = this.#byId.get(id)
+    // It was pushed twice, since the answer to the first push was lost.
+    if (before !== undefined && !before.isEnding) {
+      ack(delivery)
+      return
+    }
+    this.#deliveries.set(message.fields.deliveryTag, delivery)
+    this.#byId.set(id, delivery)
     consumer.unacked++
-    if (delivery.remaining > 0) return this.#move(delivery, this.#returns.delayFurther(delivery))
-    if (attempt > attempts) return this.#move(delivery, this.#returns.bury(delivery))
-    this.#ready.push(delivery)
-    this.#context.bells.ring('work', this.#queue)
-    this.#watch()
+    if (delivery.remaining > 0) this.#move(delivery, this.#delayFurther(delivery))
+    else if (attempt > attempts) this.#move(delivery, this.#lostTooOften(delivery))
+    else {
+      this.#ready.push(delivery)
+      this.#traffic.bells.ring('work', this.#queue)
+      this.#watch()
+    }
+  }
+
+  #delayFurther(delivery: Delivery): Promise<void> {
+    return sendBack(this.#traffic, [copyOf(delivery, this.#queue, {}, delivery.remaining)])
+  }
+
+  async #lostTooOften(delivery: Delivery): Promise<void> {
+    const { id, attempts } = delivery.job
+    await this.bury([[{ ...delivery, job: { ...delivery.job, attempt: attempts } }, LEASE_LOST]])
+    this.#traffic.lost.push({ id, queue: this.#queue, attempt: attempts, state: 'dead' })
+  }
+
+  /** No attempt is left. @throws StoreUnavailable, StoreFull, Closed */
+  async bury(dead: readonly (readonly [Arrived, JobError])[]): Promise<void> {
+    await bury(this.#traffic, this.#queue, dead)
+    this.totals.dead += dead.length
+    for (const [{ job }] of dead) this.#traffic.bells.ring('finished', this.#queue, job.id)
   }
 
   /** Takes the message away once it is elsewhere. If that fails, RabbitMQ delivers it again. */
   #move(delivery: Delivery, moving: Promise<void>): void {
+    delivery.isEnding = true
     moving.then(
-      () => this.acknowledge([delivery]),
+      () => this.#acknowledge([delivery]),
       () => {
         this.#forget(delivery)
         onChannel(() => delivery.channel.nack(delivery.message))
@@ -230,9 +284,14 @@ export class Source {
     )
   }
 
+  #isOpen(delivery: Delivery): boolean {
+    return this.#deliveries.get(delivery.message.fields.deliveryTag) === delivery
+  }
+
   #forget(delivery: Delivery): void {
-    if (this.#deliveries.get(delivery.job.id) !== delivery) return
-    this.#deliveries.delete(delivery.job.id)
+    if (!this.#isOpen(delivery)) return
+    this.#deliveries.delete(delivery.message.fields.deliveryTag)
+    if (this.#byId.get(delivery.job.id) === delivery) this.#byId.delete(delivery.job.id)
     delivery.consumer.unacked--
   }
 
@@ -268,17 +327,24 @@ export class Source {
   async #putBack(): Promise<void> {
     const parked = this.#ready.splice(0)
     if (parked.length === 0) return
+    for (const each of parked) each.isEnding = true
     // Those that cannot be moved now wait here for the next claim.
-    await this.#returns.putBack(parked).then(
-      () => this.acknowledge(parked),
-      () => this.#ready.push(...parked.filter((each) => this.#deliveries.get(each.job.id) === each)),
+    const before = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
+    const parcels = parked.map((each) => copyOf(each, this.#queue, before(each)))
+    await sendBack(this.#traffic, parcels).then(
+      () => this.#acknowledge(parked),
+      () => {
+        for (const each of parked) each.isEnding = false
+        this.#ready.push(...parked.filter((each) => this.#isOpen(each)))
+      },
     )
   }
 
   #lost(why: Error | undefined): void {
-    const { lost, settings, bells } = this.#context
+    const { lost, settings, bells } = this.#traffic
     const held = this.held
     this.#deliveries.clear()
+    this.#byId.clear()
     this.#ready = []
     this.#consumers = []
     this.totals.lost += held.length

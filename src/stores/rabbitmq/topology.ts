@@ -1,6 +1,7 @@
 /** Makes the exchanges and queues in RabbitMQ, each when it is first needed. */
 import type { Channel } from 'amqplib'
-import type { StandingChannel } from './connection/standing-channel.ts'
+import type { Link } from './connection/link.ts'
+import { StandingChannel } from './connection/standing-channel.ts'
 import { isMissing } from './errors.ts'
 import { isAgain, type Line, type Names, waitHeader } from './names.ts'
 import { LONGEST_WAIT, SHORTEST_WAIT } from './waits.ts'
@@ -11,12 +12,16 @@ const KEEP_UNROUTED = 7 * 24 * 3_600_000
 const QUORUM = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000, 'x-overflow': 'reject-publish' }
 
 export class Topology {
-  readonly #admin: StandingChannel<Channel>
+  readonly #channel: StandingChannel<Channel>
+  /** Its own channel, since a question about a queue that is not there ends the channel. */
+  readonly #counting: StandingChannel<Channel>
+  #counted: Promise<unknown> = Promise.resolve()
   readonly #names: Names
   readonly #made = new Map<string, Promise<void>>()
 
-  constructor(admin: StandingChannel<Channel>, names: Names) {
-    this.#admin = admin
+  constructor(link: Link, names: Names) {
+    this.#channel = new StandingChannel<Channel>(link, (model) => model.createChannel())
+    this.#counting = new StandingChannel<Channel>(link, (model) => model.createChannel())
     this.#names = names
   }
 
@@ -50,13 +55,18 @@ export class Topology {
   }
 
   /** How many jobs wait there; null: there is no such queue. @throws StoreUnavailable, Closed */
-  async count(name: string): Promise<number | null> {
-    try {
-      return await this.#admin.run(async (channel) => (await channel.checkQueue(name)).messageCount)
-    } catch (error) {
-      if (isMissing(error)) return null
-      throw error
-    }
+  count(name: string): Promise<number | null> {
+    const counting = this.#counted
+      .then(() => this.#counting.run((channel) => channel.checkQueue(name)))
+      .then(
+        ({ messageCount }) => messageCount,
+        (error) => {
+          if (isMissing(error)) return null
+          throw error
+        },
+      )
+    this.#counted = counting.catch(() => undefined)
+    return counting
   }
 
   /** Something that was made is gone: all is made again when it is next needed. */
@@ -77,7 +87,7 @@ export class Topology {
   #once(name: string, make: (channel: Channel, name: string) => Promise<unknown>): Promise<void> {
     const known = this.#made.get(name)
     if (known !== undefined) return known
-    const making = this.#admin.run(async (channel) => {
+    const making = this.#channel.run(async (channel) => {
       await make(channel, name)
     })
     this.#made.set(name, making)

@@ -1,7 +1,8 @@
 /** Between jobs and messages. A message of another program is a job, too: without our headers it has the settings of its queue. */
 import type { ConsumeMessage } from 'amqplib'
-import type { ClaimedJob, Encoded, JobError, JobRecord, NewJob, QueueSettings } from '../../store.ts'
+import type { ClaimedJob, Encoded, JobError, JobRecord, NewJob } from '../../store.ts'
 import { newId } from '../../values/ids.ts'
+import type { DEFAULTS } from '../defaults.ts'
 import type { Letter } from './connection/publisher.ts'
 import {
   againOf,
@@ -19,6 +20,7 @@ import { LONGEST_WAIT, waitsOf } from './waits.ts'
 const TYPES = { json: 'application/json', msgpack: 'application/msgpack', bytes: 'application/octet-stream' } as const
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
+type Defaults = typeof DEFAULTS
 type Headers = Record<string, unknown>
 
 /** Something that is to wait in a line. */
@@ -46,10 +48,10 @@ export function letterOf(names: Names, { queue, line, body, id, contentType, hea
 let lastPlace = 0
 
 /** @param now by our clock, which also gives the place: in µs, or one more than that of the push before */
-export function parcelOf(job: NewJob | JobRecord, settings: QueueSettings, now: number): Parcel {
+export function parcelOf(job: NewJob | JobRecord, settings: Defaults, now: number): Parcel {
   const { id, queue, priority, group, trace, data } = job
   lastPlace = Math.max(lastPlace + 1, now * 1000)
-  const timeout = job.timeout ?? settings.timeout ?? null
+  const timeout = job.timeout ?? settings.timeout
   const dueAt = 'dueAt' in job ? job.dueAt : (job.runAt ?? now + job.delay)
   const pushedAt = 'pushedAt' in job ? job.pushedAt : now
   const headers: Headers = {
@@ -73,7 +75,7 @@ export interface Arrived {
   message: ConsumeMessage
 }
 
-export function arrivedOf(message: ConsumeMessage, line: Line, settings: QueueSettings, now: number): Arrived {
+export function arrivedOf(message: ConsumeMessage, line: Line, settings: Defaults, now: number): Arrived {
   const { properties, fields } = message
   const headers: Headers = properties.headers ?? {}
   const number = (name: string, fallback: number): number => {
@@ -92,7 +94,7 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: QueueSe
     id: ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
     fence: number(HEADER.fence, 0) + lost + 1,
     attempt: number(HEADER.attempt, 0) + lost + 1,
-    attempts: number(HEADER.attempts, settings.attempts ?? 1),
+    attempts: number(HEADER.attempts, settings.attempts),
     priority: priorityOf(line),
     ...{ group: text(HEADER.group), key: null, trace: text(HEADER.trace) },
     timeout: number(HEADER.timeout, settings.timeout ?? 0) || null,

@@ -4,10 +4,7 @@ import type { StoreContext } from '../context.ts'
 
 export async function configure(context: StoreContext, change: SettingsChange): Promise<readonly SettingName[]> {
   if (setsNothing(change)) return []
-  const overridden = await context.registry.append({ queue: change.queue, change })
-  context.bells.ring('work', change.queue)
-  context.bells.ring('room', change.queue)
-  return overridden
+  return context.registry.append({ queue: change.queue, change })
 }
 
 export async function settings(
@@ -15,5 +12,5 @@ export async function settings(
   { queue }: { queue: string },
 ): Promise<SettingsReport | null> {
   const known = registry.queues.get(queue)
-  return known === undefined ? null : { values: known.values, ...known.given }
+  return known === undefined ? null : { values: { ...known.values, grouped: false }, ...known.given }
 }

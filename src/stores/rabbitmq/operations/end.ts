@@ -1,12 +1,15 @@
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, OfQueue, Release } from '../../../store.ts'
-import { backoffDelay } from '../../../values/backoff.ts'
-import { bury, type StoreContext, sendBack, sourceOf } from '../context.ts'
+import { delayAfter } from '../../../values/backoff.ts'
+import { type StoreContext, sourceOf } from '../context.ts'
 import { HEADER } from '../names.ts'
 import type { Delivery, Source } from '../source.ts'
+import { sendBack } from '../traffic.ts'
 import { copyOf } from '../wire.ts'
 
-interface Held<Item> extends Delivery {
+interface Held<Item> {
   item: Item
+  index: number
+  delivery: Delivery
 }
 
 /** Ends the claims that hold, each once: `act` puts their jobs elsewhere, then RabbitMQ forgets their messages. */
@@ -17,31 +20,22 @@ async function end<Item extends Hold, Outcome>(
 ): Promise<(Outcome | 'stale')[]> {
   const outcomes: (Outcome | 'stale')[] = items.map(() => 'stale')
   const source = sourceOf(context, queue)
-  const found = new Map<Delivery, number>()
-  for (const [index, item] of items.entries()) {
-    const delivery = source.find(item)
-    if (delivery !== undefined && !found.has(delivery)) found.set(delivery, index)
-  }
-  if (found.size === 0) return outcomes
-  const acted = await act(
-    [...found].flatMap(([delivery, index]) => {
-      const item = items[index]
-      return item === undefined ? [] : [{ ...delivery, item }]
-    }),
-    source,
-  )
-  // What was lost while it was moved is another worker's by now.
-  const ended = [...found].map(([delivery, index], at) => ({ delivery, index, outcome: acted[at] }))
-  const holding = ended.filter(({ delivery }) => source.find(delivery.job) === delivery)
-  source.acknowledge(holding.map(({ delivery }) => delivery))
-  await source.settled()
-  for (const { index, outcome } of holding) outcomes[index] = outcome ?? 'stale'
+  const held = items.flatMap((item, index): Held<Item>[] => {
+    const delivery = source.beginEnd(item)
+    return delivery === undefined ? [] : [{ item, index, delivery }]
+  })
+  if (held.length === 0) return outcomes
+  const deliveries = held.map(({ delivery }) => delivery)
+  const acted = await source.end(deliveries, () => act(held, source))
+  for (const [at, { index }] of held.entries()) outcomes[index] = acted[at] ?? 'stale'
+  if (!source.isConsuming) context.bells.ring('work', queue)
   return outcomes
 }
 
 export function complete(context: StoreContext, input: OfQueue<Completion>): Promise<HoldOutcome[]> {
   return end(context, input, async (held, source) => {
     source.totals.done += held.length
+    for (const { item } of held) context.bells.ring('finished', input.queue, item.id)
     return held.map(() => 'ok' as const)
   })
 }
@@ -51,16 +45,17 @@ export function fail(context: StoreContext, input: OfQueue<Failure>): Promise<Fa
   const { backoff } = context.registry.of(queue).values
   return end(context, input, async (held, source) => {
     const now = context.now()
-    const isLast = ({ item, job }: Held<Failure>): boolean => item.delay === null || job.attempt >= job.attempts
+    const isLast = ({ item, delivery: { job } }: Held<Failure>): boolean =>
+      item.delay === null || job.attempt >= job.attempts
     const again = held
       .filter((each) => !isLast(each))
-      .map((each) => {
-        const { attempt } = each.job
-        const delay =
-          each.item.delay === 'backoff' ? backoffDelay(backoff, attempt, Math.random()) : (each.item.delay ?? 0)
-        return copyOf(each, queue, { [HEADER.attempt]: attempt, [HEADER.due]: now + delay }, delay)
+      .map(({ item, delivery }) => {
+        const { attempt } = delivery.job
+        const delay = item.delay === 'backoff' ? delayAfter(backoff, attempt, Math.random()) : (item.delay ?? 0)
+        return copyOf(delivery, queue, { [HEADER.attempt]: attempt, [HEADER.due]: now + delay }, delay)
       })
-    await Promise.all([sendBack(context, again), bury(context, queue, held.filter(isLast), ({ item }) => item.error)])
+    const dead = held.filter(isLast).map(({ item, delivery }) => [delivery, item.error] as const)
+    await Promise.all([sendBack(context, again), source.bury(dead)])
     source.totals.failed += held.length
     return held.map((each) => (isLast(each) ? 'dead' : 'retry'))
   })
@@ -68,10 +63,10 @@ export function fail(context: StoreContext, input: OfQueue<Failure>): Promise<Fa
 
 export function release(context: StoreContext, input: OfQueue<Release>): Promise<HoldOutcome[]> {
   return end(context, input, async (held, source) => {
-    const attempt = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1 })
+    const before = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1 })
     await sendBack(
       context,
-      held.map((each) => copyOf(each, input.queue, attempt(each))),
+      held.map(({ delivery }) => copyOf(delivery, input.queue, before(delivery))),
     )
     source.totals.released += held.length
     return held.map(() => 'ok' as const)

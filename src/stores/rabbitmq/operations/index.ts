@@ -1,5 +1,5 @@
 import type { PartialOperations } from '../../lacking.ts'
-import { assertOpen, type StoreContext } from '../context.ts'
+import type { StoreContext } from '../context.ts'
 import { claim } from './claim.ts'
 import { configure, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
@@ -15,7 +15,6 @@ export function operationsOf(context: StoreContext): PartialOperations {
   const on =
     <In, Out>(operation: (context: StoreContext, input: In) => Promise<Out>) =>
     async (input: In): Promise<Out> => {
-      assertOpen(context)
       await context.registry.ready()
       return operation(context, input)
     }

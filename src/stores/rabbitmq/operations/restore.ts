@@ -1,5 +1,6 @@
 import type { JobRecord, RestoreOutcome } from '../../../store.ts'
-import { type StoreContext, sendBack } from '../context.ts'
+import type { StoreContext } from '../context.ts'
+import { sendBack } from '../traffic.ts'
 import { deadLetter, parcelOf } from '../wire.ts'
 
 /** Done and cancelled jobs are not kept here. */

@@ -1,5 +1,5 @@
 import type { QueueStats } from '../../../store.ts'
-import { type StoreContext, sourceOf } from '../context.ts'
+import { type StoreContext, sourceOf, waitingIn } from '../context.ts'
 
 /** Dropped. */
 export async function record(): Promise<void> {}
@@ -12,16 +12,12 @@ export async function stats(context: StoreContext, { queue: only }: { queue?: st
 
 async function statsOf(context: StoreContext, queue: string): Promise<QueueStats> {
   const { registry, names, topology } = context
-  const { values, given, lines } = registry.of(queue)
-  const { held, parked, totals } = sourceOf(context, queue)
-  const all = [names.dead(queue), ...lines.map((line) => names.line(queue, line))]
-  const [dead, ...waiting] = await Promise.all(all.map((name) => topology.count(name)))
+  const { values, given } = registry.of(queue)
+  const [waiting, dead] = await Promise.all([waitingIn(context, queue), topology.count(names.dead(queue))])
+  const { held, totals } = sourceOf(context, queue)
   return {
     ...{ queue, paused: values.paused, capacity: values.capacity, overrides: given.operator, lastClaim: null },
-    counts: {
-      ...{ scheduled: 0, waiting: waiting.reduce<number>((sum, count) => sum + (count ?? 0), parked) },
-      ...{ running: held.length, done: 0, dead: dead ?? 0, cancelled: 0 },
-    },
+    counts: { scheduled: 0, waiting, running: held.length, done: 0, dead: dead ?? 0, cancelled: 0 },
     totals: { ...totals },
     ...{ oldestWaiting: null, limits: null, nextStart: 0, groupsAtLimit: 0, groupsHeld: 0, histograms: [] },
   }
