@@ -90,7 +90,7 @@ export class Source {
       const channel = await this.#channel.get()
       await this.#fit(channel)
       // What was pushed before the claim was sent to us before the answer to a call on the same channel.
-      if (this.#readyFrom(minPriority) < limit) await this.settled()
+      if (this.#readyFrom(minPriority) < limit || this.#lines.length > 1) await this.settled()
     } finally {
       this.#wanted.delete(claim)
     }
@@ -175,6 +175,11 @@ export class Source {
     await this.#putBack()
   }
 
+  get #lines(): Line[] {
+    const { registry, settings } = this.#traffic
+    return [...registry.of(this.#queue).lines, ...(settings.foreign ? [FOREIGN] : [])]
+  }
+
   #readyFrom(minPriority: number): number {
     return this.#ready.filter(({ job }) => job.priority >= minPriority).length
   }
@@ -192,13 +197,12 @@ export class Source {
     return fitting
   }
 
+  /** Jobs that came from a line do not count for those before it: there, jobs may wait that go first. */
   async #openConsumers(channel: Channel): Promise<void> {
-    const wanted = Math.min(this.#demand(), MAX_PREFETCH)
-    if (wanted <= 0) return
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority = 0 }) => minPriority))
-    const { registry, settings } = this.#traffic
-    const lines = [...registry.of(this.#queue).lines, ...(settings.foreign ? [FOREIGN] : [])]
-    for (const line of lines.filter((each) => priorityOf(each) >= least)) {
+    let wanted = Math.min(this.#demand() + this.#ready.length, MAX_PREFETCH)
+    for (const line of this.#lines.filter((each) => priorityOf(each) >= least)) {
+      wanted -= this.#ready.filter(({ consumer }) => consumer.line === line).length
       const free = this.#consumers.reduce(
         (sum, each) => sum + (each.line === line ? each.prefetch - each.unacked : 0),
         0,
