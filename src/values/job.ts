@@ -24,6 +24,7 @@ export class Job<Data = unknown> {
   readonly trace: string | null
   readonly #pushedAt: number
   readonly #dueAt: number
+  readonly #headers: Readonly<Record<string, unknown>> | undefined
 
   constructor(queue: string, claimed: ClaimedJob, data: Data) {
     this.id = claimed.id
@@ -38,6 +39,7 @@ export class Job<Data = unknown> {
     this.trace = claimed.trace
     this.#pushedAt = claimed.pushedAt
     this.#dueAt = claimed.dueAt
+    this.#headers = claimed.headers
   }
 
   /** When it was first pushed, by the store's clock. */
@@ -48,6 +50,11 @@ export class Job<Data = unknown> {
   /** When this attempt was due, by the store's clock. */
   get dueAt(): Date {
     return new Date(this.#dueAt)
+  }
+
+  /** Of a message that another program published to RabbitMQ: its headers, and its properties by their AMQP names. null: of any other job. */
+  get headers(): Readonly<Record<string, unknown>> | null {
+    return this.#headers ?? null
   }
 }
 

@@ -43,6 +43,8 @@ export const HEADER = {
   ...{ place: `${PREFIX}place`, pushed: `${PREFIX}pushed`, due: `${PREFIX}due`, group: `${PREFIX}group` },
   ...{ attempts: `${PREFIX}attempts`, attempt: `${PREFIX}attempt`, fence: `${PREFIX}fence` },
   ...{ timeout: `${PREFIX}timeout`, error: `${PREFIX}error`, trace: 'traceparent' },
+  /** The id that another program gave its message, if it is no UUID. */
+  message: `${PREFIX}message`,
   /** Milliseconds of a delay that are left after all waits. */
   remaining: `${PREFIX}remaining`,
 } as const

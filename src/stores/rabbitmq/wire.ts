@@ -28,16 +28,14 @@ export interface Parcel {
   queue: string
   line: Line
   body: Buffer
-  id: string
-  contentType: string
+  properties: Letter['properties']
   headers: Headers
   /** Milliseconds until it is due. */
   delay: number
 }
 
-export function letterOf(names: Names, { queue, line, body, id, contentType, headers, delay }: Parcel): Letter {
-  const properties = { messageId: id, contentType, headers }
-  if (delay <= 0) return { exchange: '', key: names.line(queue, line), body, properties }
+export function letterOf(names: Names, { queue, line, body, properties, headers, delay }: Parcel): Letter {
+  if (delay <= 0) return { exchange: '', key: names.line(queue, line), body, properties: { ...properties, headers } }
   const { waits, remaining } = waitsOf(delay)
   const steps = Object.fromEntries(waits.map((wait) => [waitHeader(wait), true]))
   const delayed = { ...headers, ...steps, ...(remaining > 0 && { [HEADER.remaining]: remaining }) }
@@ -63,12 +61,14 @@ export function parcelOf(job: NewJob | JobRecord, settings: Defaults, now: numbe
     ...('fence' in job && { [HEADER.attempt]: job.attempt, [HEADER.fence]: job.fence }),
   }
   const body = typeof data.body === 'string' ? Buffer.from(data.body) : bufferOf(data.body)
-  return { queue, line: `${priority}`, body, id, contentType: TYPES[data.encoding], headers, delay: dueAt - now }
+  const properties = { messageId: id, contentType: TYPES[data.encoding] }
+  return { queue, line: `${priority}`, body, properties, headers, delay: dueAt - now }
 }
 
 /** A job as it came: what goes back into RabbitMQ is made from it. */
 export interface Arrived {
   job: ClaimedJob
+  /** 0: of a message that another program published. */
   place: number
   /** Milliseconds of its delay that are left. */
   remaining: number
@@ -89,7 +89,7 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: Default
   // How often RabbitMQ took it back from a process that was lost. Classic queues say only whether they did.
   const lost = number('x-delivery-count', fields.redelivered && line === FOREIGN ? 1 : 0)
   const pushedAt = number(HEADER.pushed, now)
-  const foreign = Object.entries(headers).filter(([name]) => isForeignHeader(name) && name !== HEADER.trace)
+  const place = number(HEADER.place, 0)
   const job: ClaimedJob = {
     id: ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
     fence: number(HEADER.fence, 0) + lost + 1,
@@ -99,40 +99,48 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: Default
     ...{ group: text(HEADER.group), key: null, trace: text(HEADER.trace) },
     timeout: number(HEADER.timeout, settings.timeout ?? 0) || null,
     ...{ pushedAt, dueAt: number(HEADER.due, pushedAt), data: dataOf(message) },
-    ...(foreign.length > 0 && { headers: Object.fromEntries(foreign) }),
+    ...(place === 0 && { headers: foreignHeaders(message) }),
   }
-  return { job, place: number(HEADER.place, 0), remaining: number(HEADER.remaining, 0), message }
+  return { job, place, remaining: number(HEADER.remaining, 0), message }
+}
+
+function foreignHeaders({ properties }: ConsumeMessage): Headers {
+  const { headers = {}, contentType, correlationId, replyTo, type, appId, messageId } = properties
+  const all = {
+    ...{ 'content-type': contentType, 'correlation-id': correlationId, 'reply-to': replyTo, type, 'app-id': appId },
+    'message-id': headers[HEADER.message] ?? messageId,
+    ...headers,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([name, value]) => isForeignHeader(name) && value !== undefined))
 }
 
 /** @param changes of our headers */
 export function copyOf({ job, place, message }: Arrived, queue: string, changes: Headers, delay = 0): Parcel {
-  const { properties, content } = message
-  const kept = Object.entries<unknown>(properties.headers ?? {}).filter(([name]) => !isPassingHeader(name))
+  const { content, properties } = message
+  const { headers = {}, contentType = TYPES.bytes, correlationId, replyTo, type, appId, messageId } = properties
+  const kept = Object.entries<unknown>(headers).filter(([name]) => !isPassingHeader(name))
   const own = {
-    [HEADER.place]: place,
-    [HEADER.attempts]: job.attempts,
-    [HEADER.pushed]: job.pushedAt,
-    [HEADER.due]: job.dueAt,
+    ...(messageId !== undefined && messageId !== job.id && { [HEADER.message]: messageId }),
+    ...{ [HEADER.place]: place, [HEADER.pushed]: job.pushedAt, [HEADER.due]: job.dueAt },
+    ...{ [HEADER.attempts]: job.attempts, [HEADER.fence]: job.fence },
   }
   return {
-    ...{ queue, line: againOf(job.priority), body: content, id: job.id, delay },
-    contentType: properties.contentType ?? TYPES.bytes,
-    headers: { ...Object.fromEntries(kept), ...own, [HEADER.fence]: job.fence, ...changes },
+    ...{ queue, line: againOf(job.priority), body: content, delay },
+    properties: { ...definedIn({ correlationId, replyTo, type, appId }), contentType, messageId: job.id },
+    headers: { ...Object.fromEntries(kept), ...own, ...changes },
   }
 }
 
+const definedIn = (values: object): object =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+
 /** For the queue of dead jobs. @param keep milliseconds */
 export function deadLetter(names: Names, parcel: Parcel, error: JobError | null, keep: number): Letter {
-  const { queue, id, body, contentType } = parcel
+  const { queue, body, properties } = parcel
   const headers = { ...parcel.headers, ...(error !== null && { [HEADER.error]: JSON.stringify(error) }) }
   // RabbitMQ knows no longer time. A job that is kept for longer is kept until somebody takes it.
   const expiration = keep < 2 * LONGEST_WAIT ? { expiration: Math.ceil(keep) } : {}
-  return {
-    exchange: '',
-    key: names.dead(queue),
-    body,
-    properties: { messageId: id, contentType, headers, ...expiration },
-  }
+  return { exchange: '', key: names.dead(queue), body, properties: { ...properties, headers, ...expiration } }
 }
 
 function dataOf({ content, properties }: ConsumeMessage): Encoded {
