@@ -219,7 +219,7 @@ export interface StoreParts {
 }
 
 export interface Store {
-  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
+  /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
   readonly capabilities: Capabilities
   readonly operations: Operations

@@ -8,7 +8,7 @@ import { Millpond } from '../../src/index.ts'
 
 const [, , role, url = '', first = '0'] = process.argv
 const pond = await Millpond.open(url)
-const queue = pond.queue<{ number: number }>('q', { attempts: 1000 })
+const queue = pond.queue<{ number: number }>('q', { retry: { attempts: 1000 } })
 const tell = (number: number): void => {
   writeSync(1, `${number}\n`)
 }
