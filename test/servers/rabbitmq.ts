@@ -1,5 +1,6 @@
 /** RabbitMQ, alone on its machine. It brings Erlang's directory of nodes (epmd) with it, which else would be left running. */
 
+import { randomInt } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { guard, type Running } from './guard.ts'
@@ -17,25 +18,27 @@ export interface RabbitmqOptions {
 
 export class RabbitmqServer extends ServerProcess {
   readonly #directory: ServerProcess
-  readonly #tool: string
+  readonly #node: string
   readonly #environment: readonly string[]
 
   constructor(
     recipe: Recipe,
     running: Running,
     directory: ServerProcess,
-    tool: string,
+    node: string,
     environment: readonly string[],
   ) {
     super(recipe, running)
     this.#directory = directory
-    this.#tool = tool
+    this.#node = node
     this.#environment = environment
   }
 
-  /** `rabbitmqctl` on this node. It takes more than a second. */
-  command(...words: string[]): Promise<string> {
-    return run('env', ...this.#environment, this.#tool, '--quiet', ...words)
+  /** Calls a function of Erlang on this node, such as `rabbit:version()`. rabbitmqctl would do, but takes seconds to start. */
+  async call(module: string, name: string, ...args: string[]): Promise<string> {
+    const call = `rpc:call('${this.#node}', ${module}, ${name}, [${args.join(', ')}])`
+    const flags = ['-noinput', '-hidden', '-sname', `caller${randomInt(1e9)}@localhost`, '-eval']
+    return run('env', ...this.#environment, 'erl', ...flags, `io:format("~p", [${call}]), halt().`)
   }
 
   override async stop(): Promise<void> {
@@ -95,5 +98,5 @@ export async function startRabbitmq({ conf = [], advanced = [] }: RabbitmqOption
   }
   const directory = new ServerProcess(epmd, await launch(epmd))
   const running = await launch(recipe)
-  return new RabbitmqServer(recipe, running, directory, join(programs, 'rabbitmqctl'), environment)
+  return new RabbitmqServer(recipe, running, directory, settings.RABBITMQ_NODENAME, environment)
 }

@@ -87,7 +87,7 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
   test('failed jobs are tried again, and dead ones lie in a queue of their own with their error', async (t) => {
     const { open, prefix } = ponds(t)
     const pond = await open()
-    const queue = pond.queue<string>('q', { retry: { attempts: 3, backoff: { base: 10, jitter: 0 } } })
+    const queue = pond.queue<string>('q', { retry: { attempts: 3, backoff: { type: 'fixed', base: 10, jitter: 0 } } })
     const attempts: number[] = []
     queue.work(async ({ attempt }) => {
       attempts.push(attempt)
@@ -127,10 +127,11 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     })
     after(t, () => finish())
     let held = 0
-    one.queue<number>('q').work(() => {
+    const hold = (): Promise<void> => {
       held++
       return long
-    })
+    }
+    one.queue<number>('q').work(hold, { concurrency: 1 })
     await one.queue<number>('q').push(0)
     await until(() => held === 1, 'the long job runs')
     for (let job = 1; job <= 20; job++) await one.queue<number>('q').push(job, { priority: job % 10 })
@@ -152,8 +153,9 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
   test('what it lacks is refused when a queue is defined or called that way', async (t) => {
     const pond = await ponds(t).open()
     const queue = pond.queue<number>('q')
-    const limited = pond.queue<number>('limited', { limits: { running: 1 } })
-    const calls = [limited.push(1), queue.push(1, { key: 'k' }), pond.job('019b76da-a800-7000-8000-000000000001')]
+    const isRefused = (error: unknown): boolean => isMillpondError(error, 'NotSupported')
+    assert.throws(() => pond.queue('limited', { limits: { running: 1 } }), isRefused)
+    const calls = [queue.push(1, { key: 'k' }), pond.job('019b76da-a800-7000-8000-000000000001')]
     for (const call of calls) assert.equal((await refusal(call)).code, 'NotSupported')
   })
 
@@ -177,14 +179,19 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
       ])
       const seen: Job<unknown>[] = []
       const pond = await open()
-      pond.queue<unknown>(name, { retry: { backoff: { base: 1, jitter: 0 } } }).work(async (job) => {
+      pond.queue<unknown>(name, { retry: { backoff: { type: 'fixed', base: 1, jitter: 0 } } }).work(async (job) => {
         if (job.attempt === 1 && job.headers?.['message-id'] === 'm-1') throw new Error('try again')
         seen.push(job)
       })
       await until(() => seen.length === 5, 'all messages are handled')
       const again = seen.find(({ attempt }) => attempt === 2)
       assert.deepEqual(again?.data, { n: 1 })
-      assert.deepEqual(again?.headers, { 'content-type': 'application/json', 'message-id': 'm-1', tenant: 'a' })
+      assert.deepEqual(again?.headers, {
+        'content-type': 'application/json',
+        'message-id': 'm-1',
+        tenant: 'a',
+        traceparent: trace,
+      })
       assert.equal(again?.trace, trace)
       const [second, third, fourth, fifth] = seen.filter(({ attempt }) => attempt === 1)
       assert.deepEqual(second?.data, { n: 2 })
