@@ -4,9 +4,9 @@
 -- watch: for those who cannot LISTEN.
 -- In:  the names of the queues that they are concerned with; null: all.
 -- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that
---      name. They follow how often a job became scheduled or waiting (with limits: or ceased to run), and the limits and the pause; how
---      often one left scheduled or waiting, and the capacity (null: none); how often one ended; and how often one was cancelled while
---      running.
+--      name; for a queue that is there no more, ring room, finished and cancelled. They follow how often a job became scheduled or
+--      waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
+--      capacity (null: none); how often one ended; and how often one was cancelled while running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
 language plpgsql security definer

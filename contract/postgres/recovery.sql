@@ -14,7 +14,7 @@ $$;
 -- install: null where nobody has adopted the schema yet: a restored copy, an emptied one, or one that a subscription has filled.
 create or replace function millpond.installed() returns json
 language sql stable security definer set search_path = millpond, pg_temp as $$
-  select json_build_object('version', max(version), 'operations', max(operations),
+  select json_build_object('version', max(version), 'operations', max(operations), 'edition', max(edition),
     'install', case when count(*) = 1 and min(home) = millpond.here() then min(install::text) end) from meta
 $$;
 

@@ -1,4 +1,7 @@
 -- shared: what the operations have in common. Installed before them.
+-- Edition: 1
+-- The edition of all functions: each release that changes any of them raises it. The higher one stays: README.md, "Editions".
+--
 -- Each function runs with its owner's rights, on its own search path, and with plans that use indexes whatever the statistics say:
 -- a table that was empty when last analyzed may hold millions of rows now, live or dead. `queue + 0` is for that, too: it keeps the planner
 -- off the index that begins with the queue where the id's is meant. So is `id between held.id and held.id` in joins with a list of ids: for

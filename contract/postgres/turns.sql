@@ -91,12 +91,19 @@ begin
     ) as each group by part;
     update millpond.turns set version = p_limits.version, claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
   end if;
+  -- As many arrivals as name v_most groups. A group that many pushes have named is looked at once.
   with next as (
-    select id, sum(cardinality(groups)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    select id, groups, sum(cardinality(groups)) over (order by id rows between unbounded preceding and 1 preceding) as before
     from (select id, groups from millpond.arrivals where queue = p_turns.queue order by id limit 1000) as first
+  ), named as (
+    select id, row_number() over (partition by name order by id) as nth from next left join lateral unnest(groups) as name on true
+    where before is null or before < 10 * v_most
+  ), counted as (
+    select id, sum(count(*) filter (where nth = 1)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    from named group by id
   ), gone as (
     delete from millpond.arrivals where queue = p_turns.queue
-      and id = any (array(select id from next where before is null or before < v_most))
+      and id = any (array(select id from counted where before is null or before < v_most))
     returning id, groups, freed, released
   ), arrived as (
     select name, bool_and(freed) as freed from (select unnest(groups) as name, freed from gone) as each group by name

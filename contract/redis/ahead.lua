@@ -2,13 +2,13 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- ahead: how many waiting jobs come before one.
--- KEYS: queue jobs states pages waiting lines groups
+-- KEYS: queue jobs states pages waiting lines
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait here.
 -- Invariant: changes nothing. In a queue that is not grouped it stops counting at 1,000 or a little above.
 
-local K = keys_of('queue jobs states pages waiting lines groups')
+local K = keys_of('queue jobs states pages waiting lines')
 GROUPED = redis.call('HGET', K.queue, 'limits') == 'groups'
 
 local function ahead(id)
@@ -17,15 +17,8 @@ local function ahead(id)
   if not record or state[1] ~= 'waiting' then return -1 end
   local list = facts(record)
   if GROUPED then
-    local entry = line_entry(list[5], list[3], list[1], id, list[9])
-    local name = list[5] or ''
-    local count = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. entry)
-    local kept = redis.call('HGET', K.groups, name)
-    for _, other in ipairs(kept and hand_of(kept) or {}) do
-      local before, place = struct.unpack(IN_LINE, other)
-      if before < 9 - list[3] or before == 9 - list[3] and place < list[1] then count = count + 1 end
-    end
-    return count
+    local name, entry = list[5] or '', line_entry(list[5], list[3], list[1], id, list[9])
+    return redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. entry)
   end
   local own, count, rank = page_at(list[3], list[1]), 0, 0
   while count < 1000 do

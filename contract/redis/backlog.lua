@@ -15,12 +15,8 @@ local function move_backlog(K, limits)
       local record = redis.call('HGET', K.jobs, id)
       local list = facts(record)
       local name = list[5] or ''
-      local group, own = limits.group(name), line_entry(name, list[3], list[1], id, list[9])
-      -- One that began to wait since then may be in the hand already.
-      if not string.find(group.hand, string.sub(own, #name + 2), group.at, true) then
-        lines[#lines + 1], lines[#lines + 2] = '0', own
-        groups[#groups + 1] = '+' .. name
-      end
+      lines[#lines + 1], lines[#lines + 2] = '0', line_entry(name, list[3], list[1], id, list[9])
+      groups[#groups + 1] = name
       count, bytes = count + 1, bytes + #record
     end
     from = page[2]
@@ -41,7 +37,7 @@ local function make_grouped(K, limits)
     local group = limits.group(facts(redis.call('HGET', K.jobs, id))[5] or '')
     group.runs, group.counted, group.changed = group.runs + 1, true, true
     redis.call('HSET', K.states, id, redis.call('HGET', K.states, id) .. cmsgpack.pack(group.name))
-    redis.call('SADD', K.touched, '-' .. group.name)
+    redis.call('SADD', K.touched, group.name)
   end
   limits.hash.backlog = '-inf'
   if move_backlog(K, limits) then note_end(K, NOW) end

@@ -4,7 +4,8 @@
 -- @include endings.lua
 -- @include stopping.lua
 -- cancel: jobs are not wanted any more.
--- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups touched @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups blocked touched
+--      @due @ends
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran.
@@ -12,7 +13,8 @@
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups touched @due @ends')
+  'queue jobs states keys scheduled running pages waiting cancelled results progress errors '
+    .. 'lines slots groups blocked touched @due @ends')
 local FINAL = { done = 0, dead = 1, cancelled = 2 }
 local outcomes, cancelled = {}, 0
 local kept, limits = keep(K, false)

@@ -7,7 +7,7 @@
 -- @include backlog.lua
 -- @include turns.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held unused
+-- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held blocked unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which
 --      nobody
 --       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the caller
@@ -90,7 +90,7 @@ end
 
 if settings[1] == '1' then return out end
 local grouped = settings[8] == 'groups'
-if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held unused') end
+if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held blocked unused') end
 local limits = settings[8] and limits_of(K, grouped)
 if limits then limits.keep_bound() end
 if limits and limits.limited and known == 1 then out[5] = 2 end

@@ -28,32 +28,29 @@
 --              after their settings have changed, or the clock was set back
 -- and of a grouped queue:
 --   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost
---              (four), numbers big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its
---              group's hand, and in `pages` as well.
---   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since
---              jobs wait for it
---   groups     HASH group → all big-endian: full, pausedUntil (doubles), pauseLength (six bytes), fullCost (two), ticket (one byte: the
---              priority at which it has a ticket, -1: it is held, -2: neither), place of the ticket (six bytes), 1 if the line may hold
---              further jobs, else 0, how many bytes of limits, how many further virtual times (a byte each); a priority (a byte) and its
---              virtual time there (double), the further ones likewise, all others are 0; MessagePack of its own limits [running, rate,
---              weight]; the hand: jobs that it took from its line, the first ones unless something came into the line since then, each as
---              in `lines` behind the NUL
+--              (four), numbers big-endian. So each group has its jobs together, in the order of claiming. The jobs are in `pages` as well.
+--   slots      HASH group → how many of its jobs run
+--   groups     HASH group → MessagePack of [at, place, virtual, own, full, fullCost, pausedUntil, pauseLength]. at: where the last claim
+--              that looked at the group put it: the priority of its ticket in `tickets`; -1: `held`; -2: `blocked`; -3: none of them.
+--              place: of the job that the ticket is for, else 0. virtual: list of its virtual times per priority, from 0. own: its own
+--              limits [running, rate, weight], or false. full, fullCost: of its rate, as of the queue's. Behind `virtual` or `own` the list
+--              ends where all that follows would be the default: false, 0, 1, 0, 0.
 --   names      ZSET of the groups in `groups`, all of score 0
---   touched    SET of groups to which something happened since the last claim, behind `+` (jobs came into the line) or `-` (anything else)
+--   touched    SET of groups to which something happened that may change where they stand; the next claim looks at them
 --   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the
 --              group
 --   held       ZSET of groups by the time until which their rate or a pause holds them
+--   blocked    SET of groups of which as many jobs run as may, and others wait: an ending adds its group to `touched` if that is here
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
 --   results, progress   HASH id → encoded value
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
---              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; atLimit: how many groups have a
---              number below 0 in `slots`; limits: not there: it has and had none; `queue`: see the hash `limits`; `groups`: it is grouped
---              as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, with so many partitions, which
---              is to be made sure after the first job or setting (`register`); run: 32 characters that tell which server gave out the last
---              fences, then the floor above which they are
+--              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; limits: not there: it has and had
+--              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
+--              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting
+--              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
 --   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an
@@ -61,6 +58,7 @@
 -- What all queues share, under the hash tag {PREFIX}:
 --   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
 --   floor      above which fences of queues that come into being are given out; not there: 0
+--   version    of the form of all data, as version.lua has it
 --   workers, claimed   see heartbeat.lua
 --
 -- The first write of every script but push, restore, record and those of the list of queues removes something. Redis refuses a script at

@@ -2,14 +2,14 @@
 -- @include jobs.lua
 -- @include endings.lua
 -- complete: claims' jobs are done.
--- KEYS: queue jobs states keys running done results progress errors slots touched @ends
+-- KEYS: queue jobs states keys running done results progress errors slots blocked touched @ends
 -- Head: fences: a list, or one number for all.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
 --      before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
-local K = keys_of('queue jobs states keys running done results progress errors slots touched @ends')
+local K = keys_of('queue jobs states keys running done results progress errors slots blocked touched @ends')
 local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
 for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end

@@ -21,15 +21,14 @@ end
 local function freed_slots(K)
   local names, counts, touched = {}, {}, {}
   for name in pairs(freed) do names[#names + 1] = name end
-  local slots = hmget(K.slots, names)
-  for i = 1, #names do
-    local name, runs = names[i], tonumber(slots[i]) or 0
-    counts[#counts + 1], counts[#counts + 2] = name, tostring(math.max(0, math.abs(runs) - freed[name]))
-    if runs < 0 then touched[#touched + 1] = '-' .. name end
+  if #names == 0 then return end
+  local slots, blocked = hmget(K.slots, names), redis.call('SMISMEMBER', K.blocked, unpack(names))
+  for i, name in ipairs(names) do
+    counts[#counts + 1], counts[#counts + 2] = name, text(math.max(0, (tonumber(slots[i]) or 0) - freed[name]))
+    if blocked[i] == 1 then touched[#touched + 1] = name end
   end
   call('HSET', K.slots, counts)
   call('SADD', K.touched, touched)
-  if #touched > 0 then redis.call('HINCRBY', K.queue, 'atLimit', -#touched) end
 end
 
 -- Jobs of a queue with limits run no more. Rings where others may start instead.

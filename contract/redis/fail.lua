@@ -3,7 +3,7 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- fail: claims' attempts failed.
--- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched @due @ends
 -- Head: nothing further.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
 --      random number from 0 to below 1: by the queue's policy.
@@ -12,7 +12,7 @@
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends')
+  'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched @due @ends')
 local count = (#ARGV - 2) / 4
 local outcomes, finished, scheduled, soon, failed = {}, {}, false, false, 0
 local kept, limits = keep(K, false)

@@ -23,7 +23,7 @@ local function describe(name)
   if waiting == 0 and group.runs == 0 and not group.own then return end
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4] = name, group.own and cmsgpack.pack(group.own) or '', waiting, group.runs
-  out[n + 5] = limits.group_startable(group, limits.first(group)) or -1
+  out[n + 5] = limits.startable_in(group) or -1
 end
 
 if only then

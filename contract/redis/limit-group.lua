@@ -23,6 +23,6 @@ if not grouped then make_grouped(K, limits) end
 local group = limits.group(name)
 limits.limit_with(group, own)
 limits.save()
-redis.call('SADD', K.touched, '-' .. name)
+redis.call('SADD', K.touched, name)
 ring('work')
 return { redis.call('HEXISTS', K.queue, 'listed') }

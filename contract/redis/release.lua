@@ -5,7 +5,7 @@
 -- @include grouped.lua
 -- @include limits.lua
 -- release: claims are given back unstarted.
--- KEYS: queue jobs states running pages waiting limits lines slots groups names touched
+-- KEYS: queue jobs states running pages waiting limits lines slots groups names blocked touched
 -- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0.
 -- In:  two items per claim: id, fence.
 -- Out: per claim, 0: ok, 1: stale, or 2: ok, and the pause holds for the whole queue; none of the last ones if the jobs are large: send
@@ -13,7 +13,7 @@
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause the start is given back to
 --      the rates.
 
-local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched')
+local K = keys_of('queue jobs states running pages waiting limits lines slots groups names blocked touched')
 local pauses = HEAD[6]
 local kept = redis.call('HGET', K.queue, 'limits')
 GROUPED = kept == 'groups'

@@ -4,8 +4,8 @@
 -- @include endings.lua
 -- @include stopping.lua
 -- remove: jobs go, as if they had never been pushed.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups touched @due
---      @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
+--      groups blocked touched @due @ends
 -- Head: state, limit: up to so many jobs of this state, in the order of `list`. nil: those of the ids.
 -- In:  ids, or nothing.
 -- Out: per job, 0: unknown here; 1: it was finished, 2: it waited or was scheduled, 3: it ran. None of the last ones if the jobs are large:
@@ -14,7 +14,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors '
-    .. 'lines slots groups touched @due @ends')
+    .. 'lines slots groups blocked touched @due @ends')
 local FINAL = { done = true, dead = true, cancelled = true }
 local wanted, limit = HEAD[6], HEAD[7]
 local outcomes, gone, is_gone, highest = {}, {}, {}, 0

@@ -4,7 +4,8 @@
 -- @include grouped.lua
 -- @include limits.lua
 -- stats: what people look at.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held
+-- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched
+--      held blocked
 -- Head: minutes.
 -- In:  nothing.
 -- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
@@ -14,9 +15,10 @@
 --      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
 local K = keys_of(
-  'queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
+  'queue jobs states scheduled running pages waiting done dead cancelled histograms '
+    .. 'limits lines slots groups names touched held blocked')
 local minutes = HEAD[6]
-local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit', 'operator')
+local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'operator')
 local oldest = math.huge
 
 for priority = 9, 0, -1 do
@@ -41,7 +43,7 @@ end
 -- @return how many groups wait for a slot of their own; how many are held
 local function groups_now(limits)
   local MOST_GROUPS = 1000
-  local at_limit, held = tonumber(settings[5]) or 0, redis.call('ZCOUNT', K.held, '(' .. text(NOW), '+inf')
+  local at_limit, held = redis.call('SCARD', K.blocked), redis.call('ZCOUNT', K.held, '(' .. text(NOW), '+inf')
   local seen = {}
 
   -- Counts a group as it is now, not as the last claim left it.
@@ -49,23 +51,15 @@ local function groups_now(limits)
     if seen[name] then return end
     seen[name] = true
     local group = limits.group(name)
-    if group.marked then at_limit = at_limit - 1
-    elseif group.ticket == limits.HELD and tonumber(redis.call('ZSCORE', K.held, name)) > NOW then held = held - 1 end
-    -- Without a rate it waits for nothing if any job might start.
-    local first = (group.limits.rate or limits.wait_of(group) ~= 0) and limits.first(group)
-    local wait = limits.group_startable(group, first)
-    if first and not wait then at_limit = at_limit + 1 elseif wait and wait > 0 then held = held + 1 end
+    -- None of its jobs has started.
+    if not group.known then return end
+    if group.at == limits.BLOCKED then at_limit = at_limit - 1
+    elseif group.at == limits.HELD and tonumber(redis.call('ZSCORE', K.held, name)) > NOW then held = held - 1 end
+    local wait = limits.startable_in(group)
+    if limits.first(group) and not wait then at_limit = at_limit + 1 elseif wait and wait > 0 then held = held + 1 end
   end
 
-  local touched, known = redis.call('SRANDMEMBER', K.touched, MOST_GROUPS), {}
-  for i = 1, #touched do touched[i] = string.sub(touched[i], 2) end
-  local records = hmget(K.groups, touched)
-  -- Where a group is not known yet, none of its jobs has started.
-  for i = 1, #touched do
-    if records[i] then known[#known + 1] = touched[i] end
-  end
-  limits.load_all(known, {})
-  for i = 1, #known do count_anew(known[i]) end
+  for _, name in ipairs(redis.call('SRANDMEMBER', K.touched, MOST_GROUPS)) do count_anew(name) end
   -- The settings of all groups have changed, and claims have looked at those before this one.
   local from = limits.hash.relook
   local name = from and limits.next_name(from ~= '-' and string.sub(from, 2) or nil)
@@ -95,7 +89,7 @@ end
 local out = {
   paused = settings[1] == '1', capacity = tonumber(settings[2]), counts = counts_now(), totals = totals_now(),
   oldestWaiting = oldest < math.huge and math.max(0, NOW - oldest) or nil,
-  nextStart = 0, groupsAtLimit = 0, groupsHeld = 0, operator = settings[6] or nil, minutes = {},
+  nextStart = 0, groupsAtLimit = 0, groupsHeld = 0, operator = settings[5] or nil, minutes = {},
 }
 if settings[4] then
   local grouped = settings[4] == 'groups'

@@ -7,7 +7,7 @@
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
---      names touched unused @due @ends
+--      names blocked touched unused @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
 -- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, whether to forget them. more: 1 if it left something to
@@ -17,7 +17,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
-    .. 'limits lines slots groups names touched unused @due @ends')
+    .. 'limits lines slots groups names blocked touched unused @due @ends')
 local promote, lose, expire, forget_most = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
 local promoted, expired, out, finished = 0, 0, { 0, 0, 0, 0 }, {}
 local keep_done, limited = keep(K, true)

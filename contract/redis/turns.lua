@@ -46,27 +46,11 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
     return read, take, retry_after
   end
 
-  local place, load_all, next_job, start_job, bounded = limits.place, limits.load_all, limits.next_job, limits.start_job, limits.bounded
+  local place, bounded = limits.place, limits.bounded
 
-  -- Their names, or of those to which something happened, what it was before that: + jobs came into the line.
-  local function look_at(names, touched)
-    local arrived = {}
-    if touched then
-      for i = 1, #names do
-        local name = string.sub(names[i], 2)
-        arrived[name] = arrived[name] or string.byte(names[i]) == 43
-        names[i] = name
-      end
-    end
-    local groups = load_all(names, {})
-    for i = 1, #groups do
-      local group = groups[i]
-      if arrived[group.name] then
-        arrived[group.name] = nil
-        limits.look_into_line(group)
-      end
-      place(group)
-    end
+  -- @return whether there may be more than these
+  local function place_all(names)
+    for _, group in ipairs(limits.groups(names)) do place(group) end
     return #names == MOST_GROUPS
   end
 
@@ -91,93 +75,67 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
     if NOW < (tonumber(limits.hash.claimed) or 0) - SET_BACK then limits.hash.relook = '-' end
     redis.call('HSET', K.limits, 'claimed', NOW)
     short = move_backlog(K, limits)
-    short = look_at(redis.call('SPOP', K.touched, MOST_GROUPS), true) or short
-    short = look_at(redis.call('ZRANGEBYSCORE', K.held, '-inf', text(NOW), 'LIMIT', 0, MOST_GROUPS)) or short
+    short = place_all(redis.call('SPOP', K.touched, MOST_GROUPS)) or short
+    short = place_all(redis.call('ZRANGEBYSCORE', K.held, '-inf', text(NOW), 'LIMIT', 0, MOST_GROUPS)) or short
     short = look_again() or short
-    limits.move_tickets()
+  end
+
+  local started, lines, late = {}, {}, 0
+  -- The group whose turn goes on, and for how many jobs.
+  local turn, more = nil, 0
+  -- Groups in the order of their tickets, from `at` on: the first ones of `tickets`, and those that have come back among them.
+  local read, at = {}, 1
+
+  local function next_group(count)
+    if at > #read then
+      limits.move()
+      read, at = redis.call('ZRANGE', K.tickets, 0, count - 1), 1
+      for i = 1, #read do read[i] = string.sub(read[i], 16) end
+      read = limits.groups(read)
+    end
+    return read[at]
   end
 
   local function before(a, b)
-    local at = a.ticket
-    if at ~= b.ticket then return at > b.ticket end
-    local its, other = a.virtual[at + 1], b.virtual[at + 1]
+    if a.at ~= b.at then return a.at > b.at end
+    local its, other = a.virtual[a.at + 1], b.virtual[b.at + 1]
     return its < other or its == other and a.place < b.place
   end
 
-  -- Groups in the order of their tickets: those that were read from `tickets`, and a heap of those that got another ticket in this call.
-  -- `used`: how many tickets, from the first on, had their turn.
-  local read, at, again, used, ended = {}, 1, {}, 0, false
-
-  local function push_again(group)
-    local i = #again + 1
-    while i > 1 do
-      local parent = math.floor(i / 2)
-      if not before(group, again[parent]) then break end
-      again[i], i = again[parent], parent
-    end
-    again[i] = group
+  -- A group has another ticket. If it is behind those that were read, it is read later.
+  local function come_back(group)
+    if not read[at] or not before(group, read[#read]) then return end
+    local i = at
+    while before(read[i], group) do i = i + 1 end
+    table.insert(read, i, group)
   end
-
-  local function pop_again()
-    local last = table.remove(again)
-    local count, i = #again, 1
-    if count == 0 then return end
-    while i * 2 <= count do
-      local child = i * 2
-      if child < count and before(again[child + 1], again[child]) then child = child + 1 end
-      if not before(again[child], last) then break end
-      again[i], i = again[child], child
-    end
-    again[i] = last
-  end
-
-  -- @return the group whose turn it is, or nil; whether it is from the heap
-  local function next_group(count)
-    if at > #read and not ended then
-      local entries = redis.call('ZRANGE', K.tickets, used, used + count - 1)
-      ended = #entries < count
-      for i = 1, #entries do entries[i] = string.sub(entries[i], 16) end
-      read, at = load_all(entries, entries), 1
-    end
-    local group, other = read[at], again[1]
-    if other and (not group or before(other, group)) then return other, true end
-    return group, false
-  end
-
-  local started, late = {}, 0
-  -- The group whose turn goes on, and for how many jobs.
-  local turn, more = nil, 0
 
   local function read_lines(count)
-    local ids, names, taken = {}, {}, 0
-    while wait == 0 and taken < count do
-      local group, is_again = turn, false
-      if not turn then group, is_again = next_group(count - taken) end
-      if not group or group.ticket < min_priority then break end
-      local behind, its_place, id, cost = next_job(group)
-      if id and bounded then
-        wait = limits.startable(cost)
-        if wait ~= 0 then break end
-      end
-      if is_again then pop_again() elseif not turn then
-        limits.use_ticket(group)
-        at, used = at + 1, used + 1
-      end
-      if id then
-        taken = taken + 1
-        ids[taken], names[taken] = id, group.name
+    local ids, names = {}, {}
+    while wait == 0 and #ids < count do
+      local group = turn or next_group(count - #ids)
+      if not group or group.at < min_priority then break end
+      local job = limits.first(group)
+      -- Unless a limit was lowered, or something happened to it, and claims have not come to it yet.
+      local may_start = job and job.priority == group.at and limits.wait_of(group, job.cost) == 0
+      if may_start then
+        if bounded then
+          wait = limits.startable(job.cost)
+          if wait ~= 0 then break end
+          limits.start(1, job.cost)
+        end
+        limits.start_first(group, turn)
+        ids[#ids + 1], names[#names + 1], lines[#lines + 1] = job.id, group.name, job.entry
         local n = #started
-        started[n + 1], started[n + 2], started[n + 3] = behind, its_place, id
-        start_job(group, 10 - behind, cost, turn)
+        started[n + 1], started[n + 2], started[n + 3] = 9 - job.priority, job.place, job.id
         more = (turn and more or per_group) - 1
-        if bounded then limits.start(1, cost) end
       else
-        -- A limit was lowered, or something happened to it, and claims have not come to it yet.
         late = late + 1
       end
+      if not turn then at = at + 1 end
       place(group)
-      turn = id and more > 0 and group.ticket == 9 - behind and group or nil
-      if not turn and group.ticket >= 0 then push_again(group) end
+      turn = may_start and more > 0 and group.at == job.priority and group or nil
+      if not turn and group.at >= 0 then come_back(group) end
       if late > MOST_GROUPS then
         short = true
         break
@@ -187,7 +145,7 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
   end
 
   local function take_lines()
-    if used > 0 then redis.call('ZREMRANGEBYRANK', K.tickets, 0, used - 1) end
+    call('ZREM', K.lines, lines)
     limits.changed = limits.changed or #started > 0
     leave_pages(K, started)
     limits.save()

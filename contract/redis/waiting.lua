@@ -28,13 +28,6 @@ local function line_entry(group, priority, place, id, cost)
   return struct.pack('>c0BBI6c16I4', group or '', 0, 9 - priority, place, id, cost or 1)
 end
 
--- @return the entries of a group's hand: what is behind the rest of its record (`groups`)
-local function hand_of(record)
-  local entries, _, _, _, _, _, _, _, bytes, further, _, _, from = {}, struct.unpack('>ddI6HbI6BBBBd', record)
-  for at = from + 9 * further + bytes, #record, LINE_ENTRY do entries[#entries + 1] = string.sub(record, at, at + LINE_ENTRY - 1) end
-  return entries
-end
-
 -- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
 local entering, entering_count, entering_lines, entering_groups
 local last_page, last_priority, last_number
@@ -47,7 +40,7 @@ local function enter(priority, place, id, group, cost)
   if GROUPED then
     entering_lines[#entering_lines + 1] = '0'
     entering_lines[#entering_lines + 1] = line_entry(group, priority, place, id, cost)
-    entering_groups[#entering_groups + 1] = '+' .. (group or '')
+    entering_groups[#entering_groups + 1] = group or ''
   end
   local at = place % PAGE
   local number = (place - at) / PAGE
@@ -148,17 +141,13 @@ end
 local function leave(K, priority, place, id, group, cost)
   leave_pages(K, { 9 - priority, place, id })
   if GROUPED then
-    local name, entry = group or '', line_entry(group, priority, place, id, cost)
-    if redis.call('ZREM', K.lines, entry) == 0 then
-      local kept = redis.call('HGET', K.groups, name)
-      local from, to = string.find(kept or '', string.sub(entry, #name + 2), 1, true)
-      if from then redis.call('HSET', K.groups, name, string.sub(kept, 1, from - 1) .. string.sub(kept, to + 1)) end
-    end
+    local name = group or ''
+    redis.call('ZREM', K.lines, line_entry(group, priority, place, id, cost))
     -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it
     -- away.
     local gone = #redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1) == 0
       and redis.call('HEXISTS', K.groups, name) == 0 and redis.call('HEXISTS', K.slots, name) == 0
-    if gone then redis.call('SREM', K.touched, '+' .. name, '-' .. name) else redis.call('SADD', K.touched, '-' .. name) end
+    redis.call(gone and 'SREM' or 'SADD', K.touched, name)
   end
 end
 

@@ -9,21 +9,13 @@ from millpond_jobs as job
 left join millpond_jobs as before on before.seq in (
   select seq from (
     select seq from millpond_jobs indexed by millpond_waiting
-    where job.line is null and queue = job.queue and state = 'waiting' and line is null
-      and priority > job.priority
+    where queue = job.queue and line is job.line and state = 'waiting' and priority > job.priority
     limit 1000
   )
   union all
   select seq from (
     select seq from millpond_jobs indexed by millpond_waiting
-    where job.line is null and queue = job.queue and state = 'waiting' and line is null
-      and priority = job.priority and seq < job.seq
-    limit 1000
-  )
-  union all
-  select seq from (
-    select seq from millpond_lines
-    where group_id = job.line and (rank, seq) < (-job.priority, job.seq)
+    where queue = job.queue and line is job.line and state = 'waiting' and priority = job.priority and seq < job.seq
     limit 1000
   )
   limit 1000

@@ -68,3 +68,7 @@ from (
 where became_ready or became_due or limits_changed or ended <> 0 or cancelled <> 0 or held <> was_held or running <> was_running
   or paused <> was_paused or capacity is not was_capacity
 returning name, work, room, ended as finished, cancelled
+
+-- @statement gone
+-- The queues that were removed since the last look. Ring room, finished and cancelled: nobody can tell what went with the queue.
+delete from millpond_seen where name not in (select name from millpond_queues) returning name

@@ -7,8 +7,8 @@
 
 -- @statement picks
 -- Once on each connection that claims. `start` counts them in the order of their starts. The columns after `cost` are
--- those of a grouped queue: `last` and `virtual` are those of the group before the start; `after`, `running` and `full`
--- what the start makes of its virtual time, its running jobs and its rate.
+-- those of a grouped queue: `turn`, the virtual time of the start's turn; and what the start makes of its group:
+-- `after`, its virtual time, `running` and `full`.
 create temp table if not exists millpond_picks (
   start    integer primary key,
   seq      integer not null,
@@ -16,14 +16,9 @@ create temp table if not exists millpond_picks (
   cost     integer not null,
   group_id integer,
   turn     real,
-  last     integer,
-  virtual  real,
   after    real,
   running  integer,
-  most     integer,
-  "full"   integer,
-  step     integer,
-  burst    integer
+  "full"   integer
 ) strict
 
 -- @statement beyond

@@ -8,7 +8,7 @@ select json_object(
   'group', name, 'limits', json(limits), 'running', running,
   'waiting', (
     select count(*) from (
-      select 1 from millpond_lines where group_id = head.id limit 10000
+      select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and line = head.id and state = 'waiting' limit 10000
     )
   ),
   'nextStart', cast(max(0, start_at - :now) as integer)

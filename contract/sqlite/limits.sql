@@ -6,7 +6,7 @@
 -- Virtual times stay inside SQLite: as text they would lose their last bits.
 
 -- @statement count
--- When a queue becomes grouped: this trigger and the next three, which a file without groups does without.
+-- When a queue becomes grouped: this trigger and the next two, which a file without groups does without.
 -- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that
 -- moves the job, whoever runs it. A group that has a ticket or is held needs no touch when a job of it ends: what it
 -- starts next, and when, stays the same.
@@ -16,13 +16,6 @@ when new.line is not null and (new.state = 'waiting' or old.line is null) begin
     running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
     touched = 1
   where id = new.line;
-  insert or ignore into millpond_places (group_id, rank, seq) select new.line, -new.priority, new.seq where new.state = 'waiting';
-end
-
--- @statement count_pushed
-create trigger if not exists millpond_line_pushed after insert on millpond_jobs
-when new.line is not null and new.state = 'waiting' begin
-  insert or ignore into millpond_places (group_id, rank, seq) values (new.line, -new.priority, new.seq);
 end
 
 -- @statement count_left
@@ -32,7 +25,6 @@ when old.line is not null and old.state in ('waiting', 'running') and new.state 
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
   where id = old.line;
-  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
 -- @statement count_removed
@@ -42,7 +34,6 @@ when old.line is not null and old.state in ('waiting', 'running') begin
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
   where id = old.line;
-  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
 -- @statement line_up_groups
@@ -90,8 +81,7 @@ update millpond_groups set
   held_until = case when head.start_at > :now then head.start_at end,
   ticket     = case when head.start_at <= :now then head.priority else -1 end,
   turn       = case when head.priority = head.ticket then head.turn else max(
-    case when head.priority = head.last then head.virtual
-      else ifnull((select virtual from millpond_turns where group_id = head.id and priority = head.priority), 0) end,
+    ifnull((select virtual from millpond_turns where group_id = head.id and priority = head.priority), 0),
     ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0)
   ) end,
   place      = ifnull(head.place, 0),
@@ -116,20 +106,13 @@ where millpond_groups.id = head.id
 
 -- @statement pick
 -- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is
--- still eligible. Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at
--- their next job. The next of up to `per_group` jobs of a turn comes at once (`goes_on`); `at` is the group's virtual
+-- still eligible. The next of up to `per_group` jobs of a turn comes at once (`goes_on`); `at` is the group's virtual
 -- time by then (null: `turn`), `turn` that of the turn's beginning.
-insert into millpond_picks (seq, group_id, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
-with recursive cut as (
-  select ticket, turn from millpond_groups indexed by millpond_tickets
-  where queue = :queue and ticket >= :min_priority and ticket >= 0
-  order by ticket desc, turn, place
-  limit 1 offset :limit - 1
-),
-pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, weight, running, most, "full", step, burst) as (
+insert into millpond_picks (seq, group_id, priority, turn, cost, after, running, "full")
+with recursive pick (priority, goes_on, turn, place, at, more, group_id, cost, weight, running, most, "full", step, burst) as (
   select * from (
     select
-      g.ticket, 0, g.turn, g.place, null, :per_group - 1, g.id, g.cost, g.last, g.virtual, g.weight, g.running,
+      g.ticket, 0, g.turn, g.place, null, :per_group - 1, g.id, g.cost, g.weight, g.running,
       ifnull(g.most, case when g.name <> '' then q.group_most end),
       -- Of a group that has a ticket it lies no further ahead than it counts.
       g."full",
@@ -145,7 +128,6 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
     next.priority,
     next.priority = pick.priority and pick.more > 0,
     case when next.priority <> pick.priority then max(
-        ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
         ifnull((select virtual from millpond_turns where group_id = pick.group_id and priority = next.priority), 0),
         ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
       )
@@ -155,17 +137,23 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
     next.seq,
     case when next.priority = pick.priority and pick.more > 0 then ifnull(pick.at, pick.turn) + pick.cost / pick.weight end,
     case when next.priority = pick.priority and pick.more > 0 then pick.more else :per_group end - 1,
-    pick.group_id, next.cost, pick.priority, ifnull(pick.at, pick.turn) + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
+    pick.group_id, next.cost, pick.weight, pick.running + 1, pick.most,
     max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
-  from pick cross join millpond_jobs as next on next.seq = (
-    select seq from millpond_lines
-    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.place)
-    order by rank, seq
-    limit 1
+  from pick cross join millpond_jobs as next on next.seq = coalesce(
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority = pick.priority and seq > pick.place
+      order by seq
+      limit 1
+    ),
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line = pick.group_id and state = 'waiting' and priority < pick.priority
+      order by priority desc, seq
+      limit 1
+    )
   )
-  where (pick.more > 0 or pick.priority is not (select ticket from cut)
-      or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
-    and (pick.most is null or pick.running + 1 < pick.most)
+  where (pick.most is null or pick.running + 1 < pick.most)
     and next.priority >= :min_priority
     and (pick.step is null
       or max(pick."full", :now * 1000) + (pick.cost - max(pick.burst, next.cost) + next.cost) * pick.step <= :now * 1000)
@@ -173,54 +161,32 @@ pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, w
   limit :limit
 )
 select
-  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most,
-  max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, priority, turn, cost, ifnull(at, turn) + cost / weight, running + 1, max("full", :now * 1000) + cost * step
 from pick
 
 -- @statement turns
--- What the starts take: of groups that started at another priority than before, the virtual time that they had at that one,
+-- What the starts take: the virtual times of the groups,
 insert into millpond_turns (group_id, priority, virtual)
-select group_id, last, virtual from millpond_picks where last <> priority and last >= 0
+select group_id, priority, max(after) from millpond_picks where true group by group_id, priority
 on conflict do update set virtual = excluded.virtual
 
 -- @statement virtual
--- the virtual times of the queue,
+-- those of the queue,
 insert into millpond_virtual (queue, priority, virtual)
 select :queue, priority, max(turn) from millpond_picks where true group by priority
 on conflict do update set virtual = max(virtual, excluded.virtual)
 
 -- @statement start
--- and the groups, which are placed again at once. (The picks of a group: the bare columns are those of the row with max(start).)
+-- and the rows of the groups. Run `place` after it. (The picks of a group: the bare columns are those of the row with max(start).)
 update millpond_groups set
-  running    = started.running,
-  "full"     = ifnull(started."full", millpond_groups."full"),
-  full_cost  = started.cost,
-  last       = started.priority,
-  virtual    = started.after,
-  held_until = case when start_at > :now then start_at end,
-  ticket     = case when start_at <= :now then next_priority else -1 end,
-  turn       = case when next_priority = started.priority then started.after else max(
-    ifnull((select virtual from millpond_turns where group_id = started.group_id and priority = next_priority), 0),
-    ifnull((select virtual from millpond_virtual where queue = :queue and priority = next_priority), 0)
-  ) end,
-  place      = ifnull(next_seq, 0),
-  cost       = ifnull(next_cost, 1),
-  -- At 8, a trigger trims the line.
-  started    = case when millpond_groups.started < 8 then millpond_groups.started else 0 end + started.running - millpond_groups.running
+  touched   = 1,
+  running   = started.running,
+  "full"    = ifnull(started."full", millpond_groups."full"),
+  full_cost = started.cost,
+  ticket    = started.priority,
+  turn      = started.after
 from (
-  select pick.*, next.seq as next_seq, next.priority as next_priority, next.cost as next_cost,
-    case when next.seq is not null and (most is null or running < most)
-      then ifnull(("full" - (max(burst, next.cost) - next.cost) * step + 999) / 1000, 0)
-    end as start_at
-  from (
-    select group_id, max(start), seq, priority, cost, after, running, most, "full", step, burst from millpond_picks group by group_id
-  ) as pick
-  left join millpond_jobs as next on next.seq = (
-    select seq from millpond_lines
-    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.seq)
-    order by rank, seq
-    limit 1
-  )
+  select group_id, max(start), priority, cost, after, running, "full" from millpond_picks group by group_id
 ) as started
 where millpond_groups.id = started.group_id
 

@@ -24,14 +24,8 @@ limit :limit
 
 -- @statement lines
 -- Lines have no common order, so a page looks at all jobs that wait.
-select priority as key, seq from (
-  select line.seq, line.priority
-  from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id
-  where g.queue = :queue
-  union all
-  select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
-)
-where priority < :key or priority = :key and seq > :seq
+select priority as key, seq from millpond_jobs indexed by millpond_waiting
+where queue = :queue and state = 'waiting' and (priority < :key or priority = :key and seq > :seq)
 order by priority desc, seq
 limit :limit
 

@@ -8,15 +8,8 @@
 select id, queue, state, fence from millpond_jobs where id = :id
 
 -- @statement waiting
-select id, queue, state, fence from millpond_jobs
-where seq in (
-  select seq from (
-    select line.seq from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id where g.queue = :queue
-    union all
-    select seq from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
-  )
-  limit :limit
-)
+select id, queue, state, fence from millpond_jobs indexed by millpond_waiting
+where queue = :queue and state = 'waiting' limit :limit
 
 -- @statement scheduled
 select id, queue, state, fence from millpond_jobs indexed by millpond_scheduled
@@ -42,3 +35,12 @@ on conflict do update set value = max(value, excluded.value)
 -- Counts that this transaction has summed up are written before.
 delete from millpond_queues
 where name = :queue and not exists (select 1 from millpond_counts where queue = :queue and kind = 'state' and count > 0)
+
+-- @statement removals
+-- After `queue`, if it removed the row.
+insert into millpond_meta (key, value) values ('removals', 1) on conflict do update set value = value + 1
+
+-- @statement known
+-- removals: how many queues were removed, for a client that gives settings again where another program has emptied the tables. A queue
+-- that is missing may have been removed, if this has risen since its settings were given.
+select cast(ifnull((select value from millpond_meta where key = 'removals'), 0) as integer) as removals

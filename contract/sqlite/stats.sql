@@ -33,9 +33,12 @@ with queue as materialized (
         union all
         select (
           select min(due_at) from (
-            select due_at from millpond_lines where group_id = line.id order by rank, seq limit 8
+            select due_at from millpond_jobs indexed by millpond_waiting
+            where queue = q.name and line = g.id and state = 'waiting'
+            order by priority desc, seq
+            limit 8
           )
-        ) from (select id from millpond_groups where queue = q.name and (place > 0 or touched = 1) limit 1000) as line
+        ) from (select id from millpond_groups where queue = q.name and (place > 0 or touched = 1) limit 1000) as g
       )
     ) end as oldest,
     case when grouped = 1 then (

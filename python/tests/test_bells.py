@@ -74,6 +74,19 @@ def test_room_rings(place: Place, store: Store) -> None:
     other.close()
 
 
+def test_a_queue_that_is_removed_rings(place: Place, store: Store) -> None:
+    other = place.open()
+    for kind in ("room", "finished"):
+
+        def act() -> None:
+            store.configure("q", capacity=1)
+            pushed = store.push([job(), job()])
+            store.find([pushed[0].id])
+            other.remove(queue="q", limit=100)
+
+        heard(store, act, Bell(kind, "q"))
+
+
 def test_what_was_missed_before_listening_rings(place: Place, store: Store) -> None:
     other = place.open()
     id = store.push([job()])[0].id

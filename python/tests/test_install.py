@@ -13,7 +13,10 @@ import pytest
 
 from millpond.ids import new_id
 from millpond.jobs import Completion
+from millpond.store import Store
 from millpond.stores import open_store
+from millpond.stores.sqlite.fences import Fences
+from millpond.stores.sqlite.transaction import Transaction
 from tests.stores import job, refuses, server
 
 
@@ -45,6 +48,35 @@ def test_fences_rise_after_a_start_of_the_machine(tmp_path: Path) -> None:
         fences.append(store.claim("q", "w", 1).jobs[0].fence)
         store.close()
     assert fences[0] > 100_001 and fences[0] == fences[1]
+    connection.close()
+
+
+@pytest.mark.parametrize("had_log", [True, False])
+def test_of_two_that_open_the_file_one_raises_the_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, had_log: bool) -> None:
+    """The second one opens it between the first one's look at the floor and its lock."""
+    url = f"sqlite:{tmp_path}/a.db"
+    open_store(url).close()
+    connection = sqlite3.connect(tmp_path / "a.db")
+    if had_log:
+        connection.execute("update millpond_meta set value = 'another' || substr(value, instr(value, ' ')) where key = 'origin'")
+        connection.commit()
+    beside: list[Store] = []
+
+    class Held(Fences):
+        def look(self, tx: Transaction) -> None:
+            super().look(tx)
+            monkeypatch.undo()
+            beside.append(open_store(url))
+
+    monkeypatch.setattr("millpond.stores.sqlite.Fences", Held)
+    stores = [open_store(url), *beside]
+    assert len(stores) == 2
+    fences = []
+    for store in stores:
+        store.push([job()])
+        fences.append(store.claim("q", "w", 1).jobs[0].fence)
+        store.close()
+    assert fences[0] == fences[1] > 100_001
     connection.close()
 
 
@@ -115,6 +147,21 @@ def test_a_lock_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Mo
         assert store.claim("q", "w", 1).jobs == []
     assert store.push([job()])[0].status == "pushed"
     store.close()
+
+
+def test_functions_of_a_later_edition_stay() -> None:
+    url, schema = server("postgres"), f"py_{new_id()[-12:]}"
+    open_store(url, schema=schema).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        read = f"select operations, edition from {schema}.meta"
+        operations, edition = connection.execute(read).fetchall()[0]
+        # The later functions, those of an earlier release, and the way back by hand.
+        for given, expected in [(edition + 1, ("other", edition + 1)), (edition - 1, (operations, edition)), (0, (operations, edition))]:
+            connection.execute(f"update {schema}.meta set operations = 'other', edition = {given}")
+            store = open_store(url, schema=schema)
+            assert store.push([job()])[0].status == "pushed"
+            store.close()
+            assert connection.execute(read).fetchall()[0] == expected
 
 
 def test_the_schemas_version_is_checked() -> None:

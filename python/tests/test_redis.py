@@ -17,6 +17,7 @@ from millpond.queues import GroupLimits
 from millpond.rate import Rate
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.connection import script
+from millpond.stores.redis.routing import shared_key
 from tests.stores import drain, job, refuses, server
 
 
@@ -53,6 +54,17 @@ def test_partitions(redis_store: RedisStore) -> None:
     assert store.requeue(ids=[each.id for each in claimed]).requeued == 30
     assert len(drain(store, "q", "w")) == 30
     assert store.stats("q")[0].counts["done"] == 60
+
+
+def test_the_version_of_the_data_is_checked(redis_store: RedisStore) -> None:
+    registry = redis_store._registry
+    version = shared_key(registry.prefix, "version")
+    redis_store.push([job()])
+    assert registry.connection.command("GET", version) == b"1"
+    registry.connection.command("SET", version, 2)
+    refuses("StoreVersion", lambda: RedisStore(server("redis"), registry.prefix))
+    refuses("StoreVersion", lambda: redis_store.push([job(queue="new")]))
+    assert len(redis_store.claim("q", "w", 1).jobs) == 1
 
 
 def test_changes_over_partitions(redis_store: RedisStore) -> None:

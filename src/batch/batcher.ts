@@ -1,13 +1,13 @@
 /**
- * The one batcher (group commit). An item that comes while a call may be made goes out at the end of the tick, with whatever else came in
- * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
- * grouping never adds latency, unless `within` asks for it.
+ * The one batcher (group commit). While a further call may be made, an item goes out at the end of its tick, with all other items of that
+ * tick. While as many calls are under way as may be, items wait for one to end, and then go together. So grouping never adds latency,
+ * unless `within` asks for it.
  */
 
 import { type Linked, LinkedList } from '../values/linked-list.ts'
 import { isError } from '../values/realms.ts'
 
-/** In the list of those that wait until it is sent or leaves. */
+/** It is in the list of waiting entries until it is sent or leaves. */
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
   item: In
   bytes: number
@@ -29,14 +29,14 @@ export interface BatcherLimits {
   /** How long, in ms, an item may wait for others to fill the call. 0 unless given: not at all. */
   within?: number
   /**
-   * Whoever is called works while we prepare the next call, and keeps the order of calls: then one more call may be made while the
-   * others are under way, once enough wait for it, and what could go in one large call goes in two, a tick of the event loop apart.
-   * Else both sides would take turns in waiting for each other.
+   * For a receiver that keeps the order of calls and works while the next call is prepared. One more call may be made while the others are
+   * under way, once enough items wait. A large call goes in two halves, a tick of the event loop apart. Otherwise each side would wait
+   * while the other works.
    */
   overlap?: boolean
   /**
-   * Those who are answered come back one by one, as clients of a server do. A call for the first of them alone would keep the others
-   * waiting: so a call that has fewer items than the last one waits a few ticks of the event loop for more.
+   * For callers that come back one by one after an answer, as clients of a server do. A call for the first of them would keep the others
+   * waiting. So a call with fewer items than the last one waits a few ticks of the event loop for more.
    */
   regroup?: boolean
   /**
@@ -49,8 +49,8 @@ export interface BatcherLimits {
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
 const MIN_OVERLAPPING_ITEMS = 16
 /**
- * How long a call waits for those who were answered. Each of them takes about a tick; where a tick takes long, they may
- * not come at all.
+ * How long a call waits for callers that were just answered. Each needs about a tick to come back. Where ticks are long, it may not come at
+ * all.
  */
 const MAX_REGROUPING_TICKS = 8
 const MAX_REGROUPING_MS = 0.5
@@ -193,7 +193,7 @@ export class Batcher<In, Out> {
   }
 
   #next(): void {
-    // Those who were just answered often have more at once, so the next call waits for the end of the tick as well.
+    // Callers that were just answered often push again at once, so the next call waits for the end of the tick as well.
     if (this.#planned) return
     if (this.waiting > 0 && this.#mayCall()) this.#plan()
     else if (this.waiting === 0 && this.#idle.length > 0) this.#planNow()
@@ -229,7 +229,7 @@ export class Batcher<In, Out> {
       reject(signal.reason)
       if (entry.list === null) return
       this.#remove(entry)
-      // `flushed` is told at the end of the tick, even if nothing is left to be sent.
+      // Nothing is left to send, but `flushed` resolves at the end of a tick all the same.
       if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
     }
     signal.addEventListener('abort', leave, { once: true })

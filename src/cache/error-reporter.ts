@@ -23,7 +23,7 @@ export function errorReporter(given: OnError | undefined): OnError {
     try {
       ;(onError ?? warn)(error, key)
     } catch (broken) {
-      // A broken hook must not become an error of whoever happened to ask.
+      // A broken hook must not become the error of the call that met it.
       process.emitWarning(`onError of the cache threw ${errorSummary(broken)}`, { type: 'MillpondWarning' })
     }
   }

@@ -100,7 +100,7 @@ export class Layers implements ChangeListener {
     return { seenAt: performance.now(), epoch: this.changes.epoch }
   }
 
-  /** Whether it may be answered while it cannot be had better: nothing that was heard speaks against it. */
+  /** Whether it may be answered while no newer value can be had: it is not too old, and no invalidation of it was heard of. */
   servable(entry: Entry, now: number): boolean {
     if (entry.over || entry.suspect || now >= entry.errorUntil) return false
     return entry.uses.every(({ tag, marker }) => !tag.suspect && (tag.marker ?? marker) === marker)
@@ -177,7 +177,7 @@ export class Layers implements ChangeListener {
         this.end(entry)
         return this.#corrupt(load.key, error.message, entry.version)
       }
-      // A value that this form cannot carry rejects those who want this form.
+      // This form cannot carry the value: only the calls that want this form reject.
       if (!isMillpondError(error, 'PayloadNotEncodable')) throw error
     }
     this.counts.found++

@@ -58,7 +58,7 @@ export interface SetOptions extends LifeOptions {
 }
 
 export interface WrapOptions<In> extends LifeOptions {
-  /** What is cached under one text is one value, whoever asks: it must hold all that the value depends on. 1 to 1,024 bytes. */
+  /** One text is one value for all callers, so it must hold everything that the value depends on. 1 to 1,024 bytes. */
   key: (input: In) => string
   /** How long `null` and `undefined` are kept; at most 24 days. 0 unless given: not at all. */
   negative?: Duration | undefined

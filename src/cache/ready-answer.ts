@@ -51,7 +51,7 @@ export function conditional(answer: Rendered, ifNoneMatch: string): Rendered {
   return { status: 304, headers: { etag, vary: 'accept' }, body: null }
 }
 
-/** A Response of these bytes, and of none for HEAD. Its headers are its own. */
+/** A Response with these bytes; without a body for HEAD. It has its own copy of the headers. */
 export function toResponse({ status, headers, body }: Rendered, method: string): Response {
   // Buffers of ready answers are never of shared memory, which is all that the type leaves open.
   const bytes =

@@ -5,12 +5,12 @@
  *       │ ├──── time limit ───────► ended   they get TimedOut, the call is aborted
  *       │ └──── the last has left ► ended   the call is aborted
  *
- * What the call does after that is ignored. Many callers are answered in batches, a tick of the event loop apart:
- * what a thousand of them do with the answer would else hold up everything else, and above all new callers.
+ * What the call does after that is ignored. Many callers are answered in batches, one batch per tick of the event loop. A thousand
+ * answers in one tick would hold up everything else, and above all new callers.
  */
 import { MillpondError } from '../values/errors.ts'
 
-const MAX_CALLERS_PER_TURN = 50
+const MAX_CALLERS_PER_TICK = 50
 
 export interface FlightCounts {
   /** Calls that were made. */
@@ -29,7 +29,7 @@ type Run<Out> = (signal: AbortSignal) => Out | PromiseLike<Out>
 
 type Outcome<Out> = { end: 'answered'; value: Out } | { end: 'failed' | 'timedOut' | 'aborted'; error: unknown }
 
-/** One caller who can leave, or up to `MAX_CALLERS_PER_TURN` who cannot, and share a promise. */
+/** One caller who can leave, or up to `MAX_CALLERS_PER_TICK` who cannot, and share a promise. */
 interface Waiter<Out> extends PromiseWithResolvers<Out> {
   callers: number
   signal: AbortSignal | undefined
@@ -68,7 +68,7 @@ class Flight<Out> {
   /** @param signal lets this caller leave; it must not be aborted yet */
   join(signal: AbortSignal | undefined): Promise<Out> {
     const shared = signal === undefined ? this.#shared : undefined
-    if (shared !== undefined && shared.callers < MAX_CALLERS_PER_TURN) {
+    if (shared !== undefined && shared.callers < MAX_CALLERS_PER_TICK) {
       shared.callers++
       return shared.promise
     }
@@ -106,8 +106,8 @@ class Flight<Out> {
     let answered = 0
     for (const waiter of this.#waiters) {
       // A shared promise takes a tick of its own.
-      answered += waiter.signal === undefined ? MAX_CALLERS_PER_TURN : 1
-      if (answered > MAX_CALLERS_PER_TURN) break
+      answered += waiter.signal === undefined ? MAX_CALLERS_PER_TICK : 1
+      if (answered > MAX_CALLERS_PER_TICK) break
       this.#waiters.delete(waiter)
       waiter.signal?.removeEventListener('abort', waiter.leave)
       if (outcome.end === 'answered') waiter.resolve(outcome.value)

@@ -65,8 +65,8 @@ export interface FlightContext {
 
 export interface CoalesceStats extends FlightCounts {
   /**
-   * Calls of the function that this process has made. With `shared`, another process may have made the call of a
-   * flight, or this one for others.
+   * Calls of the function that this process has made. With `shared`, another process may make the call for a flight of this one, and this
+   * one for a flight of another.
    */
   calls: number
   /** Callers who got an answer that was kept. */
@@ -85,8 +85,8 @@ export interface Coalesced<In, Out> {
    */
   (input: In, options?: CoalesceCallOptions): Promise<Out>
   /**
-   * Forgets the answer kept for the key. A flight under way still answers those who wait for it, but nobody who comes after,
-   * and its answer is not kept.
+   * Forgets the answer kept for the key. A flight under way still answers the callers that wait for it, but no later ones, and its answer
+   * is not kept.
    * @throws InvalidOption
    */
   clear(key: string): void
@@ -100,7 +100,7 @@ export type CoalesceFunction<In, Out> = (input: In, context: FlightContext) => O
 /** An answer that is kept. The promise is handed out as it is, so that a hit makes none. */
 interface Answer<Out> {
   promise: Promise<Out>
-  /** From when on whoever asks has it renewed, by `performance.now()`: about two flights before it is over, at most half its time. */
+  /** From then on the next caller starts its renewal; `performance.now()`. About two flights before it ends, at most half its time. */
   renewAt: number
 }
 

@@ -4,8 +4,8 @@
  *   the first caller of a key pushes ──► one live job per key ──► a worker, in whichever process, makes the call
  *   callers of other processes push too and get the id of that job; all wait for its result
  *
- * Who makes the call may die: its lease ends, and another process makes it. A call that fails is not made again: its error is the result.
- * After a clear, whoever gets the id of a job that began before it waits for the end of that job and pushes again.
+ * The process that makes the call may die: its lease ends, and another process makes it. A call that fails is not made again: its error is
+ * the result. A caller that gets the id of a job from before a clear waits for the end of that job, and pushes again.
  */
 
 import { createHash } from 'node:crypto'
@@ -18,11 +18,11 @@ import { isError } from '../values/realms.ts'
 import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 
-/** How often a call is begun: again only after the death of whoever made it. */
+/** How often a call is begun: again only if the process that made it has died. */
 const MAX_ATTEMPTS = DEFAULTS.coalesce.attempts
 /** Calls that one process makes at once. */
 const MAX_CALLS = DEFAULTS.coalesce.concurrency
-/** How long answers stay in the store, for those who have yet to look. */
+/** How long answers stay in the store, for processes that have not looked yet. */
 const KEEP = DEFAULTS.coalesce.keep
 /** A dead holder is noticed within a third of the time limit, so that there is time for another call; ms. */
 const LEASE = { min: DEFAULTS.coalesce.minLease, max: DEFAULTS.coalesce.maxLease }

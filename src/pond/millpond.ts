@@ -12,19 +12,20 @@ import { checkQueueName } from '../values/names.ts'
 import { checkObject, checkOptions, defined, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
 import { within } from '../values/within.ts'
-import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
-import type { Worker } from '../worker/worker.ts'
+import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
+import { PondWorkers } from './pond-workers.ts'
 import { Pusher } from './pusher.ts'
 import { Queue } from './queue.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
+import { removeQueue } from './steps.ts'
 import { type WorkerInfo, workerInfo } from './worker-info.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
@@ -49,8 +50,6 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
-/** Most jobs of a step of `removeQueue`. */
-const REMOVED_AT_ONCE = 1000
 /** Milliseconds that pushes and sweeps under way have at least to finish when a pond closes. */
 const MIN_FLUSH_TIME = 1000
 
@@ -66,14 +65,10 @@ export class Millpond implements AsyncDisposable {
   readonly #sweeper: Sweeper
   readonly #results: Results
   readonly #capacityWaiters: CapacityWaiters
-  /** Each with what removes it from the registry. */
-  readonly #workers = new Map<Worker, () => void>()
-  readonly #registry: WorkerRegistry
+  readonly #workers: PondWorkers
+  readonly #bells: BellListener
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
-  /** How many parts need bells: each worker, the results, the pushes that wait for room. */
-  #listeners = 0
-  #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined
   readonly #stopping = new AbortController()
   /** The pond is closing and no handler runs any more: nothing is accepted. */
@@ -97,7 +92,7 @@ export class Millpond implements AsyncDisposable {
   /** @internal */
   constructor(store: Store, maxPayload: number) {
     this.#store = store
-    this.#registry = new WorkerRegistry(store)
+    this.#bells = new BellListener(store, (bell) => this.#rung(bell))
     this.#sweeper = new Sweeper(
       store,
       ({ lost }) => {
@@ -105,11 +100,12 @@ export class Millpond implements AsyncDisposable {
       },
       (error) => this.#events.trouble(error),
     )
-    this.#results = new Results(store, (waiting) => this.#listen(waiting))
-    const pusher = new Pusher(store, (jobs) => this.#sent(jobs))
+    this.#workers = new PondWorkers(store, this.#sweeper, this.#bells)
+    this.#results = new Results(store, (waiting) => (waiting ? this.#bells.need() : this.#bells.release()))
+    const pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
     this.#capacityWaiters = new CapacityWaiters(
       pusher,
-      () => this.#listen(true),
+      () => this.#bells.need(),
       (queue) => this.#events.emit('full', { queue }),
     )
     this.#internals = {
@@ -128,20 +124,8 @@ export class Millpond implements AsyncDisposable {
       capacityWaiters: this.#capacityWaiters,
       due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
-      addWorker: (worker) => {
-        this.#workers.set(
-          worker,
-          this.#registry.add(worker.id, () => beatOf(worker)),
-        )
-        this.#listen(true)
-        this.#sweeper.start()
-      },
-      removeWorker: (worker) => {
-        this.#workers.get(worker)?.()
-        this.#workers.delete(worker)
-        this.#listen(false)
-        if (this.#workers.size === 0) void this.#sweeper.stop()
-      },
+      addWorker: (worker) => this.#workers.add(worker),
+      removeWorker: (worker) => this.#workers.remove(worker),
     }
   }
 
@@ -236,14 +220,9 @@ export class Millpond implements AsyncDisposable {
     this.#assertOpen()
     const queue = checkQueueName(name)
     needs(this.#store, 'remove', 'removeQueue')
-    let total = 0
-    for (;;) {
-      const { removed, more } = await this.#store.operations.remove({ queue, limit: REMOVED_AT_ONCE })
-      total += removed
-      if (more) continue
-      this.#internals.settings.forget(queue)
-      return total
-    }
+    const removed = await removeQueue(this.#store, queue)
+    this.#internals.settings.forget(queue)
+    return removed
   }
 
   /**
@@ -313,18 +292,14 @@ export class Millpond implements AsyncDisposable {
     const until = performance.now() + timeout
     this.#sealed = this.#workers.size === 0
     const left = this.#capacityWaiters.close()
-    const reports = await Promise.all([...this.#workers.keys()].map((worker) => worker.close({ timeout })))
+    const report = await this.#workers.close(timeout)
     this.#sealed = true
     // An unreachable store must not keep the process from ending.
     await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
     const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
     await this.#store.close()
-    this.#unlisten?.()
-    return {
-      finished: reports.reduce((sum, report) => sum + report.finished, 0),
-      givenBack: reports.reduce((sum, report) => sum + report.givenBack, 0),
-      dropped,
-    }
+    this.#bells.close()
+    return { ...report, dropped }
   }
 
   /** @param left settles when no push waits for room any more */
@@ -334,7 +309,7 @@ export class Millpond implements AsyncDisposable {
     await Promise.allSettled(this.#pushes)
     await this.#results.close()
     await this.#sweeper.stop()
-    await this.#registry.close()
+    await this.#workers.registry.close()
   }
 
   async #live(): Promise<number> {
@@ -353,45 +328,17 @@ export class Millpond implements AsyncDisposable {
     return push
   }
 
-  /** An idle worker's claim goes right behind a push to its queue. */
-  #sent(jobs: readonly NewJob[]): void {
-    for (const worker of this.#workers.keys()) {
-      if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
-        worker.expect()
-    }
-  }
-
   #pushed(job: NewJob, id: string, existing: boolean): void {
     if (job.delay > 0) this.#sweeper.due(job.delay)
     else if (job.runAt !== null) this.#sweeper.due(Math.max(0, job.runAt - Date.now()))
     if (this.#events.has('pushed')) this.#events.emit('pushed', { queue: job.queue, id, existing })
   }
 
-  #listen(more: boolean): void {
-    this.#listeners += more ? 1 : -1
-    if (this.#listeners > 0) this.#unlisten ??= this.#store.listen((bell) => this.#rung(bell))
-    else {
-      this.#unlisten?.()
-      this.#unlisten = undefined
-    }
-  }
-
   #rung(bell: Bell): void {
-    const { queue } = bell
-    if (bell.kind === 'finished') this.#results.finished(queue, bell.ids)
-    else if (bell.kind === 'room') this.#capacityWaiters.rung(queue)
-    else {
-      for (const worker of this.#workers.keys()) {
-        if (worker.queue !== queue) continue
-        if (bell.kind === 'work') worker.wake()
-        else worker.checkCancelled(bell.ids)
-      }
-    }
+    if (bell.kind === 'finished') this.#results.finished(bell.queue, bell.ids)
+    else if (bell.kind === 'room') this.#capacityWaiters.rung(bell.queue)
+    else this.#workers.rung(bell)
   }
-}
-
-function beatOf({ id, queue, load }: Worker) {
-  return { id, queue, slots: load.slots, busy: load.running }
 }
 
 function isSignals(value: unknown): boolean | string {

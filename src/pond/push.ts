@@ -145,7 +145,7 @@ export class Preparer {
 
   #prepare(data: unknown, given: PushOptions): NewJob | Promise<NewJob> {
     if (this.#schema !== undefined) {
-      // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
+      // Store the data as they were given, not the schema's output: the worker validates again, and must not transform twice.
       const valid = validate(this.#schema, data, this.#queue)
       if (valid instanceof Promise) return this.#jobOnce(valid, data, given)
     }
@@ -154,7 +154,7 @@ export class Preparer {
 
   /** The job as the data are now, once they are found valid. */
   #jobOnce(valid: Promise<unknown>, data: unknown, given: PushOptions): Promise<NewJob> {
-    // A rejection that comes later is no one's: the push has failed already.
+    // Nobody waits for a rejection that comes later: the push has failed already.
     valid.catch(() => {})
     const job = this.#job(data, given)
     return valid.then(() => job)

@@ -1,13 +1,6 @@
-import {
-  type JobState,
-  type NewJob,
-  type PushOutcome,
-  type QueueSettings,
-  type SettingName,
-  setsNothing,
-} from '../store.ts'
+import type { JobState, SettingName, Store } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
-import { lacking, needs } from '../values/capabilities.ts'
+import { needs } from '../values/capabilities.ts'
 import { kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
@@ -23,7 +16,8 @@ import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
-import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import { Producer } from './producer.ts'
+import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
   checkSettingNames,
@@ -36,11 +30,10 @@ import {
   shownSettings,
 } from './queue-options.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
+import { removeJobs, requeueDead } from './steps.ts'
+import { UnsentSettings } from './unsent-settings.ts'
 import { jobUpdate, type UpdateOptions } from './update.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
-
-/** Most jobs that a call of the store removes. */
-const MAX_REMOVED = 1000
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return,
@@ -52,13 +45,10 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   readonly name: string
   readonly #pond: PondInternals
   readonly #options: QueueOptions
-  readonly #preparer: Preparer
+  readonly #settings: UnsentSettings
+  readonly #producer: Producer
   /** Where this process computes the delays of its failures itself. */
   readonly #backoff: ((attempt: number, error: unknown) => number) | undefined
-  /** What the store does not know of the queue yet. */
-  #unsentSettings: QueueSettings | undefined
-  /** Settles when the store has been told. */
-  #configuring: Promise<void> | undefined
 
   /** @internal */
   constructor(pond: PondInternals, name: unknown, options: QueueOptions | undefined) {
@@ -68,11 +58,16 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) needsLimits(pond.store, limits, `limits of queue ${this.name}`)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
-    this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
-    const settings = settingsOf(this.name, this.#options)
-    this.#unsentSettings = setsNothing(settings) ? undefined : settings
-    this.#sendSettings()
-    if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
+    this.#settings = new UnsentSettings(pond.settings, settingsOf(this.name, this.#options))
+    this.#settings.send()
+    const preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
+    this.#producer = new Producer(this.name, pond, preparer, this.#settings, this.#options.whenFull)
+  }
+
+  /** @throws Closed */
+  get #store(): Store {
+    this.#pond.assertOpen()
+    return this.#pond.store
   }
 
   /** The pond of this queue: there its jobs and their results are read. */
@@ -89,15 +84,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
    */
   push(data: Data, options?: PushOptions): Promise<Pushed> {
-    try {
-      this.#pond.assertOpen()
-      const job = this.#preparer.prepare(data, options)
-      const tx = options?.tx
-      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
-      return this.#push(job, tx)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+    return this.#producer.push(data, options)
   }
 
   /**
@@ -108,34 +95,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws as `push`
    */
   pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    try {
-      this.#pond.assertOpen()
-      if (!Array.isArray(items)) {
-        throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
-      }
-      const jobs = this.#preparer.prepareMany(items, options)
-      const tx = options?.tx
-      if (jobs instanceof Promise) return this.#pond.pending(jobs.then((checked) => this.#pushMany(checked, tx)))
-      return this.#pond.pending(this.#pushMany(jobs, tx))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  /** Without settings to tell first, the jobs have their turn among the pushes before this returns. */
-  async #pushMany(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
-    const pushed: Pushed[] = []
-    try {
-      if (tx === undefined) {
-        const ready = this.#sendSettings()
-        if (ready !== undefined) await ready
-        await this.#addMany(jobs, pushed)
-      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInTransaction(tx, batch)))
-    } catch (error) {
-      if (!(error instanceof MillpondError)) throw error
-      throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
-    }
-    return pushed
+    return this.#producer.pushMany(items, options)
   }
 
   /**
@@ -158,7 +118,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
       schema: this.#options.schema,
       backoff: this.#backoff,
     }
-    const ready = () => this.#sendSettings()
+    const ready = () => this.#settings.send()
     // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
@@ -167,12 +127,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   /** Stops claims in every process until `resume`. Pushes go on, and running jobs finish. Kept in the store. @throws Closed, `Store…` */
   async pause(): Promise<void> {
-    await this.#pond.store.operations.configure({ queue: this.name, paused: true })
+    await this.#store.operations.configure({ queue: this.name, paused: true })
   }
 
   /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
-    await this.#pond.store.operations.configure({ queue: this.name, paused: false })
+    await this.#store.operations.configure({ queue: this.name, paused: false })
   }
 
   /**
@@ -182,12 +142,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, NotSupported (limits, on a store without them), Closed, `Store…`
    */
   async override(options: OverrideOptions): Promise<void> {
-    this.#pond.assertOpen()
-    await this.#sendSettings()
-    await this.#pond.store.operations.configure({
-      ...overrideSettings(this.#pond.store, this.name, options),
-      by: 'operator',
-    })
+    const store = this.#store
+    await this.#settings.send()
+    await store.operations.configure({ ...overrideSettings(store, this.name, options), by: 'operator' })
   }
 
   /**
@@ -196,8 +153,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, Closed, `Store…`
    */
   async clearOverrides(names?: readonly SettingName[]): Promise<void> {
-    this.#pond.assertOpen()
-    const { operations } = this.#pond.store
+    const { operations } = this.#store
     const clear =
       names === undefined ? overriddenIn(await operations.settings({ queue: this.name })) : checkSettingNames(names)
     await operations.configure({ queue: this.name, by: 'operator', clear })
@@ -209,9 +165,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws Closed, `Store…`
    */
   async settings(): Promise<QueueSetting[]> {
-    this.#pond.assertOpen()
-    await this.#sendSettings()
-    const { store } = this.#pond
+    const store = this.#store
+    await this.#settings.send()
     const report = store.capabilities.settings ? await store.operations.settings({ queue: this.name }) : null
     return shownSettings(store, report)
   }
@@ -224,9 +179,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, InvalidName, NotSupported (a store without limits), Closed, `Store…`
    */
   async limitGroup(group: string, limits: GroupLimitOptions | null): Promise<void> {
-    this.#pond.assertOpen()
-    await this.#sendSettings()
-    await limitGroup(this.#pond.store, this.name, group, limits)
+    const store = this.#store
+    await this.#settings.send()
+    await limitGroup(store, this.name, group, limits)
   }
 
   /**
@@ -235,11 +190,11 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, NotSupported (a store without limits), Closed, `Store…`
    */
   async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
-    this.#pond.assertOpen()
+    const store = this.#store
     const { limit = 100, after } = checkOptions(options, PAGE_RULES, 'groups')
-    await this.#sendSettings()
-    needs(this.#pond.store, 'groups', 'groups')
-    return this.#pond.store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
+    await this.#settings.send()
+    needs(store, 'groups', 'groups')
+    return store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
   }
 
   /**
@@ -252,7 +207,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, InvalidName, NotSupported (a store without lists, `text` on a store without it), Closed, `Store…`
    */
   async jobs(state: JobState, options: JobsOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
-    const { store } = this.#pond
+    const store = this.#store
     const jobs = await listJobs(store, jobsQuery(store, this.name, state, options))
     // As with handlers, the caller has said what the data and results are.
     return jobs.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
@@ -268,10 +223,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    *   without `update`), Closed, `Store…`
    */
   async update(id: string, options: UpdateOptions<Data>): Promise<'updated' | JobState | undefined> {
-    this.#pond.assertOpen()
-    const { store, maxPayload } = this.#pond
-    const { schema } = this.#options
-    const change = await jobUpdate(id, options, { queue: this.name, store, maxPayload, schema })
+    const store = this.#store
+    const { maxPayload } = this.#pond
+    const change = await jobUpdate(id, options, { queue: this.name, store, maxPayload, schema: this.#options.schema })
     const [outcome] = await store.operations.update({ items: [change] })
     const { delay, runAt } = change
     if (runAt !== undefined) this.#pond.due(Math.max(0, runAt - Date.now()))
@@ -287,18 +241,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, InvalidName, NotSupported (a store without `remove`), Closed, `Store…`
    */
   async remove(ids: readonly string[]): Promise<number> {
-    this.#pond.assertOpen()
-    const { store } = this.#pond
+    const store = this.#store
     if (!Array.isArray(ids)) {
       throw new MillpondError('InvalidOption', `remove takes an array of ids, as in remove([id]); got ${kindOf(ids)}`)
     }
     needs(store, 'remove', 'remove')
-    const known = ids.map(checkId)
-    let total = 0
-    for (let from = 0; from < known.length; from += MAX_REMOVED) {
-      total += (await store.operations.remove({ ids: known.slice(from, from + MAX_REMOVED) })).removed
-    }
-    return total
+    return removeJobs(store, ids.map(checkId))
   }
 
   /**
@@ -308,20 +256,11 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
   async requeue(ids?: readonly string[]): Promise<number> {
-    const { operations } = this.#pond.store
-    if (ids !== undefined) {
-      if (Array.isArray(ids)) return (await operations.requeue({ ids: ids.map(checkId) })).requeued
-      const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
-      throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
-    }
-    let total = 0
-    let until: number | undefined
-    for (;;) {
-      const { requeued, now } = await operations.requeue({ queue: this.name, limit: 1000, ...defined({ until }) })
-      until ??= now
-      total += requeued
-      if (requeued < 1000) return total
-    }
+    const store = this.#store
+    if (ids === undefined) return requeueDead(store, this.name)
+    if (Array.isArray(ids)) return (await store.operations.requeue({ ids: ids.map(checkId) })).requeued
+    const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
+    throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
   }
 
   /**
@@ -330,86 +269,10 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, Closed, `Store…`
    */
   async stats(options: StatsOptions = {}): Promise<QueueReport> {
+    const store = this.#store
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
-    await this.#sendSettings()
-    const [stats] = await this.#pond.store.operations.stats({ queue: this.name, minutes })
+    await this.#settings.send()
+    const [stats] = await store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
-  }
-
-  /** Settles when the store knows the queue's settings; undefined if it knows them already. After a failure the next call tries again. */
-  #sendSettings(): Promise<void> | undefined {
-    if (this.#unsentSettings === undefined || this.#configuring !== undefined) return this.#configuring
-    this.#configuring = this.#pond.settings.tell(this.#unsentSettings)
-    if (this.#configuring === undefined) {
-      this.#unsentSettings = undefined
-      return undefined
-    }
-    // Pushes that wait for the settings are the next reactions of this promise, so that no later push overtakes them.
-    this.#configuring.then(
-      () => {
-        this.#configuring = undefined
-        this.#unsentSettings = undefined
-      },
-      () => {
-        this.#configuring = undefined
-      },
-    )
-    return this.#configuring
-  }
-
-  #push(job: NewJob, tx: unknown): Promise<Pushed> {
-    if (tx !== undefined) return this.#pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
-    const ready = this.#sendSettings()
-    return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
-  }
-
-  #add(job: NewJob): Promise<Pushed> {
-    const { capacityWaiters, pusher } = this.#pond
-    if (this.#options.whenFull === 'wait') return capacityWaiters.push(job).then((one) => this.#pushed(job, one))
-    return pusher.push(job).then(([outcome]) => this.#pushed(job, outcome))
-  }
-
-  /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
-  async #addMany(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
-    const { capacityWaiters, pusher } = this.#pond
-    const calls =
-      this.#options.whenFull === 'wait'
-        ? jobs.map((job) => capacityWaiters.push(job, jobs).then((outcome) => [outcome]))
-        : pusher.pushMany(jobs)
-    let index = 0
-    for (const call of await Promise.allSettled(calls)) {
-      if (call.status === 'rejected') throw call.reason
-      for (const outcome of call.value) {
-        const job = jobs[index++]
-        if (job !== undefined) pushed.push(this.#pushed(job, outcome))
-      }
-    }
-  }
-
-  /** @throws QueueFull, the outcome's error */
-  #pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
-    if (outcome?.error !== undefined) throw outcome.error
-    if (outcome === undefined || outcome.status === 'full') {
-      this.#pond.events.emit('full', { queue: this.name })
-      throw this.#queueFull()
-    }
-    const { id, status } = outcome
-    const existing = status === 'existing'
-    this.#pond.pushed(job, id, existing)
-    return { id, existing }
-  }
-
-  async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
-    const { store } = this.#pond
-    if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
-    if (!store.transactions.takesSettings) await this.#sendSettings()
-    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#unsentSettings }) })
-    if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
-    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
-  }
-
-  #queueFull(): MillpondError {
-    const message = `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`
-    return new MillpondError('QueueFull', message, { queue: this.name })
   }
 }

@@ -149,7 +149,7 @@ export class Results {
     if (failure !== undefined) for (const waiter of job.waiters) waiter.reject(failure)
     else if (record?.state === 'done') for (const waiter of job.waiters) waiter.resolve(record.result)
     else if (record !== null) {
-      // It is not finished: no waiter is called, because thousands may wait for one job.
+      // Not finished: kept once for the job instead of told to each waiter, as thousands may wait for it.
       job.queue = record.queue
       job.lastError = record.error
     }

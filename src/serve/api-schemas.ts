@@ -281,7 +281,7 @@ export const extension = request(
   { fence },
   {
     lease: lease('From now; as the queue says unless given'),
-    progress: described(anything, 'How far the job is; shown to those who follow it.'),
+    progress: described(anything, 'How far the job is; its followers see it.'),
   },
 )
 

@@ -9,7 +9,7 @@ import { check, type Issue, type Properties, quoted, type Schema, unknownName } 
 import type { Route } from './route.ts'
 
 const MEDIA_TYPES = 'application/json, application/msgpack'
-/** Without a body, one of these headers, even empty, replaces the Content-Type: forms of web pages can send none of them. */
+/** Headers that a form of a web page cannot send. A request without a body must have one of them, even empty, or a Content-Type. */
 const NOT_OF_A_FORM = ['x-requested-with', 'prefer']
 
 /** @throws Refusal: 400, 406, 408, 413, 415, 422 */

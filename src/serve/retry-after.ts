@@ -32,7 +32,7 @@ function dateOf(text: string, now: number): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** A year of two digits that would be over 50 years ahead is a past one. */
+/** A year of two digits belongs to this century, or to the last one if it would be more than 50 years ahead. */
 function fullYear(year: string, now: number): string {
   if (year.length === 4) return year
   const current = new Date(now).getUTCFullYear()

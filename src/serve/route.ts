@@ -56,7 +56,7 @@ interface RouteDetails<Path, Body, Parameters extends Properties, Required exten
   /** Request headers that have a meaning here, and those that clients made of the document should send. */
   headers?: Properties
   requiredHeaders?: Properties
-  /** Every POST has one, if only of nothing: pages of other sites cannot send its Content-Type, nor the header that may replace it. */
+  /** Every POST has one, even if it is empty: pages of other sites cannot send its Content-Type, nor a header that may stand for it. */
   body?: Schema<Body>
   /** Whether a request without a body counts as an empty object. */
   bodyOptional?: boolean

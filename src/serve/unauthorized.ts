@@ -23,7 +23,7 @@ export interface UnauthorizedClient {
 const FREE_ATTEMPTS = 5
 const FIRST_DELAY = 100
 const MAX_DELAY = 2000
-/** Of all connections, how many delayed requests may hold; further requests are answered at once. */
+/** The share of all connections that delayed requests may hold. Further requests are answered at once. */
 const MAX_DELAYED_SHARE = 0.25
 /** Milliseconds without another such request, after which a client is forgotten. */
 const FORGET_AFTER = 60_000

@@ -5,12 +5,12 @@
 import type { Bell } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 
-/** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
+/** With more jobs than this, naming them costs more than a look by each process that waits. */
 const MOST_IDS = 1_000
 
 /**
- * Names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one comes late at
- * most: whoever waits also looks by itself.
+ * Most names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one is missed, but every process
+ * that waits also looks by itself.
  */
 const MAX_QUEUES = 10_000
 

@@ -37,7 +37,7 @@ export function settle(before: GivenSettings, change: SettingsChange, defaults: 
     if (!isOverridden) apply[name] = value
     else if (!isDeepStrictEqual(given.operator[name], value)) overridden.push(name)
   }
-  // These two have no sides: whoever pauses a queue, anyone may resume it.
+  // These two belong neither to code nor to the operator: either may pause a queue, and either may resume it.
   if (paused !== undefined) apply.paused = paused
   if (grouped !== undefined) apply.grouped = grouped
   return { apply: apply as Values, given, overridden: overridden.sort() }

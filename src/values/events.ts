@@ -125,15 +125,15 @@ export class PondEmitter {
   }
 
   /**
-   * An attempt failed by an error, not by `retry` or `giveUp`. Without a listener, each queue and error is shown once as a process warning.
-   * It names the error's class, code and place, but not its message, which may hold a part of the payload.
+   * An attempt failed by an error, not by `retry` or `giveUp`. Without a listener, the process warns once for each queue and error. The
+   * warning names the error's class, code and place in the code. It leaves out the message, which may hold a part of the payload.
    * @param last no attempt is left
    */
   failure(queue: string, error: unknown, last: boolean): void {
     const isHeard = this.has('dead') || (!last && this.has('failed'))
     if (isHeard || this.#failures.size >= MAX_WARNINGS) return
     const text = errorSummary(error)
-    // Without the message that our own errors have: it may name the job, and so differ each time.
+    // The message of our own errors may name the job, and so differ each time.
     const kind = `${queue} ${text.split(': ', 1)[0]}`
     if (this.#failures.has(kind)) return
     this.#failures.add(kind)

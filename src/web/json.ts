@@ -41,7 +41,7 @@ function changedInteger(text: string): { from: number; to: number } | undefined 
   return undefined
 }
 
-/** One that no double can hold is Infinity, which is refused wherever it comes from. */
+/** Whether a double holds another value. An integer beyond all doubles becomes Infinity, which the encoding refuses later. */
 function isChanged(integer: string): boolean {
   const number = Number(integer)
   return Number.isFinite(number) && String(number) !== integer

@@ -33,8 +33,8 @@ export function isCut(outgoing: ServerResponse): boolean {
 }
 
 /**
- * Whether the whole answer was sent; to be asked when the response is closed. After a reset of HTTP/2,
- * `writableFinished` is true also of an answer that never began.
+ * Whether the whole answer was sent. Ask when the response is closed. After a reset of an HTTP/2 stream, `writableFinished` is true even
+ * if the answer never began.
  */
 export function wasSent(outgoing: ServerResponse): boolean {
   return outgoing.writableEnded && outgoing.writableFinished && !streamOf(outgoing)?.rstCode

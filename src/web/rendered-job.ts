@@ -1,6 +1,6 @@
 /**
- * A job as it is shown to those who follow it, rendered once for all who are shown the same look: a thousand followers
- * of a job with a large progress cost one rendering.
+ * A job as its followers see it. Each look at the job is rendered once for all of them, so a thousand followers of a job with a large
+ * progress cost one rendering.
  */
 import { createHash } from 'node:crypto'
 import type { Format } from '../values/accept.ts'

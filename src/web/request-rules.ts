@@ -22,9 +22,9 @@ export const UNKEYED = listed(`
 export const UNKEYED_PREFIXES = ['sec-ch-', 'sec-fetch-']
 
 /**
- * Headers whose value is part of the key although no service names them in `Vary`. Most say under which name a proxy was asked, and
- * frameworks put them into links and redirects. Any client can send them: outside the key, one client could put its own host into the
- * responses of all. By the others, services choose what to answer.
+ * Headers whose values are part of the key, although no service names them in `Vary`. Most tell which host name the client gave to a
+ * proxy, and frameworks put that name into links and redirects. Any client can send such a header. Were it not part of the key, one client
+ * could put its own host into the responses of all others. The rest are headers by which services choose what to answer.
  */
 export const DIVIDING = listed(`
   forwarded x-forwarded-host x-forwarded-port x-forwarded-prefix x-forwarded-proto x-forwarded-path

@@ -193,7 +193,7 @@ export class SharedResponses {
     this.#kept?.put(variant, outcome.shared, buffered.weight + variant.length, ttl)
   }
 
-  /** While a key is remembered it only gains names: one too many costs a run, one too few would show a response to the wrong client. */
+  /** Adds names of headers, and removes none: one too many costs a run, one too few would show a response to the wrong client. */
   #learn(key: string, vary: readonly string[]): void {
     const known = this.#varies.get(key)
     if (vary.length === 0 && known === undefined) return

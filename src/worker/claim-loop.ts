@@ -28,7 +28,7 @@ const PAUSE_FACTOR = DEFAULTS.worker.pauseFactor
 const LONGEST_PAUSE = DEFAULTS.worker.maxPause
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
 const LAST_RETRY = DEFAULTS.worker.maxRetry
-/** In ms. An overdue job waits as soon as a sweep has seen it. Asking again sooner would only load the store. */
+/** In ms. An overdue job begins to wait at the next sweep. To claim again before it would only load the store. */
 export const SHORTEST_RETRY_AFTER = DEFAULTS.worker.minRetryAfter
 
 /** No priority: jobs of any may wait. */

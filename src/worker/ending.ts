@@ -1,4 +1,4 @@
-/** How an attempt ends. A handler's own transaction has told the store already of those that are `committed`. */
+/** How an attempt ends. An ending that is `committed` reached the store in the handler's own transaction. */
 
 import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../store.ts'
 import type { Attempt } from './attempt.ts'

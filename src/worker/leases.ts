@@ -56,7 +56,10 @@ export class Leases {
     }, REPORT_AFTER).unref()
   }
 
-  /** Each part of the store by itself: one that does not answer does not keep the others' claims from being known to hold. */
+  /**
+   * A call does not wait for the one before: if a lost answer held up the next extension, leases would end. Each part of the store gets a
+   * call of its own, so that a silent part does not hold up the others.
+   */
   async extend(attempts: Attempt[]): Promise<void> {
     const { parts } = this.#store
     if (parts === undefined) return this.#extend(attempts)
@@ -66,11 +69,12 @@ export class Leases {
 
   async #extend(attempts: Attempt[]): Promise<void> {
     if (attempts.length === 0) return
-    const extensions = attempts.map((attempt) => {
-      const progress = attempt.unreported
-      attempt.unreported = null
-      return { id: attempt.claimed.id, fence: attempt.claimed.fence, claim: attempt.claimed, progress }
-    })
+    const extensions = attempts.map(({ claimed, unreported }) => ({
+      id: claimed.id,
+      fence: claimed.fence,
+      claim: claimed,
+      progress: unreported,
+    }))
     const heldUntil = performance.now() + this.#lease
     try {
       const outcomes = await this.#store.operations.extend({
@@ -80,11 +84,12 @@ export class Leases {
       })
       for (const [index, attempt] of attempts.entries()) {
         const outcome = outcomes[index]
-        if (outcome === 'ok') attempt.heldUntil = heldUntil
+        // Another call may have overtaken this one, and the handler may have reported anew.
+        if (attempt.unreported === extensions[index]?.progress) attempt.unreported = null
+        if (outcome === 'ok') attempt.heldUntil = Math.max(attempt.heldUntil, heldUntil)
         else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
       }
     } catch (error) {
-      for (const [index, attempt] of attempts.entries()) attempt.unreported ??= extensions[index]?.progress ?? null
       if (error instanceof MillpondError) this.#holder.trouble(error)
       else throw error
     }

@@ -70,7 +70,7 @@ export class Replica {
     if (early > 0) await sleep(early)
     this.#lastAsked = performance.now()
     const none = claims.map(() => undefined)
-    // Of those who came while the question before was under way.
+    // The question before has failed meanwhile.
     if (this.#rests) return none
     try {
       const answer = await within(PATIENCE, this.#store.shows(claims))

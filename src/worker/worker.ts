@@ -2,8 +2,9 @@
  * A worker claims jobs of one queue and runs them through a handler. This file reads in the order in which that happens. The states of a
  * claimed job are in `attempt.ts`.
  *
- *   claim ──► arrived: buffered ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
- *                         └─ window over: given back
+ *   claim ──► arrived: buffered ──slot free──► started: handler ──► ended ──► ending sent ──► answered
+ *                         └─ window over: given back                            ▲
+ *                                          └────────────────────────────────────┘
  *
  * Claims and endings are planned for the end of the tick, so that they share a round trip. `claim-loop.ts` decides when to claim,
  * `starter.ts` and its slots what to start, a runner how an attempt ends.
@@ -90,7 +91,7 @@ export class Worker implements AsyncDisposable {
   #closedAt = Number.POSITIVE_INFINITY
   /** How many attempts ended while closing. */
   #finished = 0
-  /** Ids: a claim that was on its way may bring back what was given back already. */
+  /** Ids of jobs given back while closing. The last claim may bring one again, which must not count twice. */
   readonly #givenBack = new Set<string>()
 
   /** @internal */

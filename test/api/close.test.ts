@@ -128,18 +128,26 @@ onEachStore('close', {
       ['result', () => pond.result(id)],
       ['cancel', () => pond.cancel(id)],
       ['stats', () => pond.stats()],
+      ['explain', () => pond.explain(id)],
+      ['removeQueue', () => pond.removeQueue('q')],
+      ['workers', () => pond.workers()],
+      ['queue.pause', () => queue.pause()],
+      ['queue.resume', () => queue.resume()],
+      ['queue.override', () => queue.override({ lease: '1m' })],
+      ['queue.clearOverrides', () => queue.clearOverrides(['lease'])],
+      ['queue.settings', () => queue.settings()],
+      ['queue.limitGroup', () => queue.limitGroup('g', { running: 1 })],
+      ['queue.groups', () => queue.groups()],
+      ['queue.jobs', () => queue.jobs('waiting')],
+      ['queue.update', () => queue.update(id, { priority: 1 })],
+      ['queue.remove', () => queue.remove([id])],
+      ['queue.requeue', () => queue.requeue()],
+      ['queue.requeue of ids', () => queue.requeue([id])],
+      ['queue.stats', () => queue.stats()],
     ]
     for (const [, call] of calls) await refused(call, 'Closed', /open a new one/)
     await closing
     for (const [, call] of calls) await refused(call, 'Closed', /open a new one/)
-    const later: (() => unknown)[] = [
-      () => queue.pause(),
-      () => queue.resume(),
-      () => queue.jobs('waiting'),
-      () => queue.requeue(),
-      () => queue.stats(),
-    ]
-    for (const call of later) await refused(call, 'Closed')
   },
 
   'a handler may push the next job while its worker drains': async ({ open }) => {

@@ -51,7 +51,7 @@ onEachStore('lanes', {
         most.below4 = Math.max(most.below4, below(4))
         most.below8 = Math.max(most.below8, below(8))
         most.all = Math.max(most.all, running.length)
-        for (let turns = job.data % 5; turns > 0; turns--) await new Promise(setImmediate)
+        for (let ticks = job.data % 5; ticks > 0; ticks--) await new Promise(setImmediate)
         running.splice(running.indexOf(job.priority), 1)
       },
       {

@@ -38,7 +38,7 @@ test('Redis is full: values are kept, but none that another process invalidates 
       const key = `k${index}`
       const get = here.wrap(load, { key: () => key, ttl: HOUR, ...kind })
       const began = performance.now()
-      for (let turn = 0; turn < 10; turn++) assert.equal(await get(), 'old')
+      for (let tries = 0; tries < 10; tries++) assert.equal(await get(), 'old')
       const took = performance.now() - began
       assert.ok(loads <= Math.ceil(took / DRIFT), `case ${index}: ${loads} loads in ${took} ms`)
       value = 'new'

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
 import { clientOf, freshPrefix, gated, keysOf, onServers, openCache } from './fixture.ts'
 
-/** A list as Redis keeps it, each answer a turn later. */
+/** A list as Redis keeps it, each answer a tick later. */
 function list(): StructureList & { texts: string[]; appended: number } {
   const kept = {
     texts: [] as string[],

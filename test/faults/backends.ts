@@ -1,12 +1,10 @@
 /** Servers to be mistreated, and how to look past Millpond at what their jobs have done. */
 
 import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { started } from '../servers/fixtures.ts'
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
-import { scratch } from '../support/cleaning.ts'
 
 /** One run of an effect. */
 export interface Effect {
@@ -130,17 +128,6 @@ export const MODES: readonly Mode[] = [
   { name: 'postgres', transaction: false, start: postgres },
   { name: 'postgres, transaction: true', transaction: true, start: postgres },
 ]
-
-/** The URL of a new one of each durable store, for as long as the test; undefined: the test is skipped. */
-export const DURABLE_STORES: Record<string, (t: TestContext) => Promise<string | undefined>> = {
-  sqlite: async (t) => `sqlite:${join(scratch(t), 'app.db')}`,
-  postgres: async (t) => (await started(t, startPostgres))?.url,
-  redis: async (t) => (await started(t, () => startRedis()))?.url,
-  'redis in 3 partitions': async (t) => {
-    const server = await started(t, () => startRedis())
-    return server && `${server.url}?partitions=3`
-  },
-}
 
 /** The same server by another port, such as a proxy's. */
 export function through(url: string, port: number): string {

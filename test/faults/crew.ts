@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Millpond, type QueueOptions, type QueueReport } from '../../src/index.ts'
+import { defined } from '../../src/values/options.ts'
 import { scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { type Child, start } from './harness.ts'
@@ -22,6 +23,8 @@ export interface CrewOptions {
   /** Of the server itself: what the test looks through. */
   url: string
   transaction: boolean
+  /** See the worker's. */
+  table?: string
   producers?: number
   workers?: number
   /** Of the queue, besides a short lease and a capacity that keeps producers from running away. */
@@ -46,13 +49,18 @@ export class Crew {
   readonly #folder: string
   readonly #url: string
   readonly #transaction: boolean
+  readonly #table: string | undefined
   readonly #pause: number
 
-  constructor(t: TestContext, { url, transaction, producers = 2, workers = 3, options, pause = 10 }: CrewOptions) {
+  constructor(
+    t: TestContext,
+    { url, transaction, table, producers = 2, workers = 3, options, pause = 10 }: CrewOptions,
+  ) {
     this.#t = t
     this.#folder = scratch(t)
     this.#url = url
     this.#transaction = transaction
+    this.#table = table
     this.#pause = pause
     const retry = { attempts: 1000, backoff: { type: 'fixed', base: 50 } } as const
     this.options = { lease: '1s', capacity: 300, whenFull: 'wait', retry, ...options }
@@ -72,7 +80,10 @@ export class Crew {
   addWorker(url: string = this.#url): Member {
     const log = this.#log('worked')
     const work = { concurrency: 20, transaction: this.#transaction }
-    const config: WorkerConfig = { url, queue: QUEUE, options: this.options, work, log, pause: this.#pause }
+    const config: WorkerConfig = {
+      ...{ url, queue: QUEUE, options: this.options, work, log, pause: this.#pause },
+      ...defined({ table: this.#table }),
+    }
     const member = this.#add('worker', config, log)
     this.workers.push(member)
     return member

@@ -1,6 +1,8 @@
 /** What the fault tests share: child processes, waiting with a bound, and looking into the file past Millpond. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -37,6 +39,9 @@ export interface StartOptions {
   cwd?: string
 }
 
+/** Code that Node has compiled, for all test runs: hundreds of processes are started here, each for a few seconds. */
+const CACHE = join(tmpdir(), 'millpond-compiled')
+
 /** A process of ours. */
 export class Child {
   readonly role: string
@@ -54,6 +59,8 @@ export class Child {
     const [command = '', ...args] = fileLimit === undefined ? node : limited
     this.#process = spawn(command, args, {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // With a limit, the cache could not be written either.
+      env: { ...process.env, ...(fileLimit === undefined ? { NODE_COMPILE_CACHE: CACHE } : {}) },
       ...(cwd === undefined ? {} : { cwd }),
     })
     this.#process.on('message', (message) => {

@@ -9,8 +9,8 @@ import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { DURABLE_STORES } from './backends.ts'
 import { start } from './harness.ts'
+import { DURABLE_STORES } from './places.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
 const PROCESSES = 4

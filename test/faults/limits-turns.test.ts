@@ -12,8 +12,8 @@ import { openStore } from '../../src/stores/open.ts'
 import { after } from '../support/cleaning.ts'
 import { ERROR, newJob } from '../support/jobs.ts'
 import { BOUND } from '../support/until.ts'
-import { DURABLE_STORES } from './backends.ts'
 import { seeded } from './harness.ts'
+import { DURABLE_STORES } from './places.ts'
 
 const JOBS = Number(process.env.MILLPOND_FAULT_TURNS ?? 1500)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))

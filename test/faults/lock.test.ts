@@ -74,18 +74,18 @@ test('a lock held by another process does not hold up the event loop', async (t)
   await locker.ask('lock')
   const delay = monitorEventLoopDelay({ resolution: 5 })
   delay.enable()
-  let turns = 0
-  const ticking = setInterval(() => turns++, 5)
-  // Only what lies between two turns is measured.
-  await until(() => turns > 3, 'the loop turns')
-  turns = 0
+  let ticks = 0
+  const ticking = setInterval(() => ticks++, 5)
+  // Only what lies between two ticks is measured.
+  await until(() => ticks > 3, 'the loop ticks')
+  ticks = 0
   await assert.rejects(jobs.push(1), isBusy)
   clearInterval(ticking)
   delay.disable()
   // Waiting here would have stopped the loop for all of the timeout. The bounds leave room for a machine that has other work.
   assert.ok(delay.max / 1e6 < timeout / 3, `the event loop stood still for ${delay.max / 1e6} ms`)
-  assert.ok(turns > 30, `the event loop turned ${turns} times`)
-  t.diagnostic(`longest turn of the event loop: ${(delay.max / 1e6).toFixed(1)} ms of ${timeout} ms`)
+  assert.ok(ticks > 30, `the event loop turned ${ticks} times`)
+  t.diagnostic(`longest tick of the event loop: ${(delay.max / 1e6).toFixed(1)} ms of ${timeout} ms`)
 })
 
 for (const transaction of [false, true]) {

@@ -176,7 +176,7 @@ onStores('closing while a claim is under way', {
     const hangUp = new AbortController()
     const claiming = client.raw('POST', '/v1/queues/q/claims', { headers: JSON_TYPE, signal: hangUp.signal })
     // By then the store is asked, and has not answered yet.
-    for (let turn = 0; turn < 50; turn++) await undefined
+    for (let tick = 0; tick < 50; tick++) await undefined
     hangUp.abort()
     await client.served.close()
     await claiming
@@ -205,10 +205,10 @@ onStores('a signal that is aborted', {
   'before the answer: nothing is claimed, or it is given back': async ({ open }) => {
     const client = await open()
     await client.push('q', 1)
-    for (const turns of [0, 1, 2, 5]) {
+    for (const ticks of [0, 1, 2, 5]) {
       const hangUp = new AbortController()
       const claiming = client.raw('POST', '/v1/queues/q/claims', { headers: JSON_TYPE, signal: hangUp.signal })
-      for (let turn = 0; turn < turns; turn++) await undefined
+      for (let tick = 0; tick < ticks; tick++) await undefined
       hangUp.abort()
       await claiming
     }

@@ -80,7 +80,7 @@ test('delayed answers hold a quarter of the connections; further ones come at on
     void service.handle(request).then(() => answered++)
   }
   for (let times = 0; times < 5 + 8; times++) ask()
-  for (let turn = 0; turn < 100; turn++) await undefined
+  for (let tick = 0; tick < 100; tick++) await undefined
   assert.equal(answered, 5 + 6)
   service.stop()
   t.mock.timers.reset()
@@ -100,7 +100,7 @@ test('a stop, hanging up, and the time end the wait', async (t) => {
     void waiting.then(() => {
       over = true
     })
-    for (let turn = 0; turn < 20; turn++) await undefined
+    for (let tick = 0; tick < 20; tick++) await undefined
     assert.equal(over, false)
     end(
       () => stopping.abort(),

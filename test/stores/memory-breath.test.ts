@@ -1,4 +1,4 @@
-/** Who pushes to the memory store in a loop lets the rest of the process have its turn. */
+/** Who pushes to the memory store in a loop leaves the rest of the process time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
@@ -7,7 +7,7 @@ import { Millpond } from '../../src/index.ts'
 async function pushUntil(holds: () => boolean, push: () => Promise<unknown>): Promise<void> {
   const deadline = performance.now() + 10_000
   while (!holds()) {
-    assert.ok(performance.now() < deadline, 'nothing else had a turn')
+    assert.ok(performance.now() < deadline, 'nothing else ran')
     await push()
   }
 }

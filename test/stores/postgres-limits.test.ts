@@ -4,8 +4,6 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
-import { start } from '../faults/harness.ts'
-import type { Span } from '../faults/roles/claimer.ts'
 import { missingReason } from '../servers/shared.ts'
 import { until } from '../support/until.ts'
 import { job, server, urlOf, withStore } from './postgres-fixture.ts'
@@ -68,37 +66,6 @@ describe('limits', { skip }, () => {
       })
       const [stats] = await store.operations.stats({ queue: 'q' })
       assert.deepEqual([stats?.counts.done, stats?.counts.running, stats?.counts.waiting], [total, 0, 0])
-    })
-  })
-
-  test('hold when a process is killed, and its slots are free again', { timeout: 120_000 }, async (t) => {
-    await withStore(async (store, schema) => {
-      await store.operations.configure({ queue: 'q', groupRunning: 2, lease: 1500 })
-      const total = 3000
-      await pushAll(store, total, (n) => `g${n % 50}`)
-      const given = { url: urlOf('postgres'), schema, queue: 'q' }
-      const workers = Array.from({ length: 3 }, () => start(t, 'claimer', given))
-      const victim = workers[0] as (typeof workers)[number]
-      await victim.hear('did', 5)
-      victim.kill('SIGKILL')
-      await victim.exited
-      await until(async () => {
-        await store.operations.sweep({ limit: 1000 })
-        return (await store.operations.stats({ queue: 'q' }))[0]?.counts.done === total
-      }, 'all jobs to be done')
-      const spans = workers.flatMap((worker) => worker.said('did').flatMap(({ spans }) => spans as Span[]))
-      const ends = spans.flatMap(({ group, from, to }) => [
-        { group, at: from, by: 1 },
-        { group, at: to, by: -1 },
-      ])
-      const running = new Map<string, number>()
-      for (const { group, at, by } of ends.sort((a, b) => a.at - b.at || a.by - b.by)) {
-        const count = (running.get(group) ?? 0) + by
-        running.set(group, count)
-        assert.ok(count <= 2, `${count} of ${group} at ${at}`)
-      }
-      // What the killed process had claimed last was never told.
-      assert.ok(spans.length > total - 200, `${spans.length} spans`)
     })
   })
 

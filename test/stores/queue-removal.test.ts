@@ -6,6 +6,7 @@ import { openStore } from '../../src/stores/open.ts'
 import { onEachStore, type Place } from '../api/suite.ts'
 import { claim } from '../conformance/suite.ts'
 import { newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 /** Two stores on one place, or twice the same where it is not shared. */
 async function withStores({ url, shared }: Place, check: (remover: Store, pusher: Store) => Promise<void>) {
@@ -31,8 +32,8 @@ async function removeAll(store: Store, queue: string): Promise<number> {
   }
 }
 
-async function afterTurns(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await setImmediate()
+async function afterTicks(ticks: number): Promise<void> {
+  for (let tick = 0; tick < ticks; tick++) await setImmediate()
 }
 
 const manyQueues = (name: string): string[] => Array.from({ length: 40 }, (_, n) => `${name}-${n}`)
@@ -44,8 +45,8 @@ onEachStore('removal of queues', {
       for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
       const removed = queues.map((queue) => removeAll(remover, queue))
       const jobs = await Promise.all(
-        queues.map(async (queue, turns) => {
-          await afterTurns(turns)
+        queues.map(async (queue, ticks) => {
+          await afterTicks(ticks)
           const job = newJob({ queue })
           assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
           return job
@@ -70,8 +71,8 @@ onEachStore('removal of queues', {
     withStores(place, async (remover, pusher) => {
       const queues = manyQueues('s')
       for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
-      const configure = async (queue: string, turns: number) => {
-        await afterTurns(turns)
+      const configure = async (queue: string, ticks: number) => {
+        await afterTicks(ticks)
         await pusher.operations.configure({ queue, capacity: 7 })
       }
       await Promise.all([...queues.map((queue) => removeAll(remover, queue)), ...queues.map(configure)])
@@ -100,6 +101,37 @@ onEachStore('removal of queues', {
       const [again] = (await claim(pusher)).jobs
       assert.equal(again?.id, job.id)
       assert.deepEqual(await pusher.operations.complete({ queue: 'q', items: [{ ...again, result: null }] }), ['ok'])
+    }),
+
+  'those who wait for room in it, or for a job of it, are woken': (place) =>
+    withStores(place, async (remover, waiting) => {
+      const heard: string[] = []
+      const stop = waiting.listen(({ kind, queue }) => heard.push(`${kind} ${queue}`))
+      const hearsRoom = (queue: string) =>
+        until(async () => {
+          await waiting.operations.configure({ queue, capacity: 1 })
+          await waiting.operations.push({ jobs: [newJob({ queue }), newJob({ queue })] })
+          await remover.operations.configure({ queue, capacity: 1 })
+          return heard.includes(`room ${queue}`)
+        }, `room in ${queue}`)
+      await hearsRoom('first')
+      await waiting.operations.configure({ queue: 'q', capacity: 1 })
+      const [ran, waits] = [newJob({ queue: 'q' }), newJob({ queue: 'q' })]
+      await waiting.operations.push({ jobs: [ran] })
+      await claim(waiting)
+      await waiting.operations.push({ jobs: [waits] })
+      assert.equal((await waiting.operations.push({ jobs: [newJob({ queue: 'q' })] }))[0]?.status, 'full')
+      assert.equal((await waiting.operations.find({ ids: [waits.id] }))[0]?.state, 'waiting')
+      // Bells come in order, so none of before is left.
+      await hearsRoom('last')
+      heard.length = 0
+      assert.equal(await removeAll(remover, 'q'), 2)
+      await until(
+        () => ['room', 'finished', 'cancelled'].every((kind) => heard.includes(`${kind} q`)),
+        'bells of the removed queue',
+        10_000,
+      )
+      stop()
     }),
 
   'a worker that claims where there is no queue makes none': (place) =>

@@ -228,8 +228,8 @@ describe('redis cluster', { skip: missingReason('redis-cluster') }, () => {
       const heard = new Set<string>()
       sleeper.listen(({ queue }) => heard.add(queue))
       const queues = Array.from({ length: 20 }, (_, i) => `q${i}`)
-      for (let turn = 0; heard.size < queues.length; turn++) {
-        assert.ok(turn < 1000, `bells only of ${[...heard]}`)
+      for (let tries = 0; heard.size < queues.length; tries++) {
+        assert.ok(tries < 1000, `bells only of ${[...heard]}`)
         await Promise.all(queues.map((queue) => claim(sleeper, { queue })))
         await store.operations.push({ jobs: queues.map((queue) => newJob({ queue })) })
         await sleep(5)

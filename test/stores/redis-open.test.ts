@@ -10,9 +10,10 @@ import { isMillpondError } from '../../src/values/errors.ts'
 import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
-import { missingReason } from '../servers/shared.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { complete, everything, everythingOfLimits } from './redis-everything.ts'
+import { connect, openRedis } from './redis-fixture.ts'
 
 const code =
   (name: Parameters<typeof isMillpondError>[1], message = /./) =>
@@ -51,6 +52,30 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url.replace('//', '//:secret@'), {})
     await store.operations.push({ jobs: [newJob()] })
     await store.close()
+  })
+
+  test('data of a newer version are StoreVersion, also for a store that was open before', async () => {
+    const url = serverUrl('redis') ?? ''
+    const { store, prefix, dispose } = await openRedis(url)
+    const client = connect(url)
+    const key = `{${prefix}}:version`
+    try {
+      assert.equal(await client.get(key), null, 'opening a store writes nothing')
+      await store.operations.push({ jobs: [newJob()] })
+      assert.equal(await client.get(key), '1')
+      await (await open(url, { prefix })).close()
+      await client.set(key, 2)
+      await assert.rejects(open(url, { prefix }), code('StoreVersion', /upgrade/))
+      await assert.rejects(store.operations.push({ jobs: [newJob({ queue: 'new' })] }), code('StoreVersion'))
+      assert.equal((await store.operations.stats({ queue: 'new' })).length, 0)
+      assert.equal(await client.get(key), '2')
+      // Its jobs may still be ended.
+      const { jobs } = await claim(store)
+      assert.deepEqual(await complete(store, jobs), ['ok'])
+    } finally {
+      client.disconnect()
+      await dispose()
+    }
   })
 
   test('a server that drops keys when it is full is refused; one that refuses writes is not, and can be drained', async (t) => {

@@ -137,8 +137,8 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     sleeper.listen(() => bells++)
     const rung = async (): Promise<void> => {
       const before = bells
-      for (let turn = 0; bells === before; turn++) {
-        assert.ok(turn < 1000, 'no bell came')
+      for (let tries = 0; bells === before; tries++) {
+        assert.ok(tries < 1000, 'no bell came')
         await claim(sleeper)
         await pusher.operations.push({ jobs: newJobs(1) })
         await sleep(5)

@@ -80,7 +80,7 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
   onStore(
     'a small claim finds the one job although another partition does not tell whether it has any',
     async (store, faulty) => {
-      for (let turn = 0; turn < PARTITIONS; turn++) {
+      for (let part = 0; part < PARTITIONS; part++) {
         const [job] = newJobs(1)
         assert.ok(job)
         await store.operations.push({ jobs: [job] })
@@ -95,7 +95,7 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
         }
         faulty.fault = () => undefined
         await until(async () => (await claim(store, { limit: 1 })).jobs[0]?.id === job.id, 'all are asked again')
-        assert.equal((await store.operations.stats({}))[0]?.counts.running, turn + 1)
+        assert.equal((await store.operations.stats({}))[0]?.counts.running, part + 1)
       }
     },
   )

@@ -18,8 +18,8 @@ import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts
 const url = serverUrl('redis') ?? ''
 /** Does something until it is heard of: listening begins by itself, some time after `listen`. */
 async function hears(heard: () => boolean, doing: () => Promise<unknown>): Promise<void> {
-  for (let turn = 0; !heard(); turn++) {
-    assert.ok(turn < 1000, 'nothing was heard')
+  for (let tries = 0; !heard(); tries++) {
+    assert.ok(tries < 1000, 'nothing was heard')
     await doing()
     await sleep(5)
   }
@@ -59,7 +59,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       const { tag } = new Partition(prefix, 'q', 0)
       assert.deepEqual(
         keys.filter((key) => !key.startsWith(`${tag}:`)).toSorted(),
-        ['claimed', 'floor', 'queues', 'workers'].map((key) => `{${prefix}}:${key}`),
+        ['claimed', 'floor', 'queues', 'version', 'workers'].map((key) => `{${prefix}}:${key}`),
       )
     } finally {
       client.disconnect()
@@ -108,7 +108,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     }
   })
 
-  onStore('scripts that the server has forgotten are sent again, within one turn too', async (store) => {
+  onStore('scripts that the server has forgotten are sent again, within one tick too', async (store) => {
     await store.operations.push({ jobs: [newJob({ queue: 'known' })] })
     const client = new Redis(url)
     await client.script('FLUSH')

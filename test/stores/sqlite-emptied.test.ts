@@ -6,7 +6,7 @@ import { isMillpondError } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
-const TABLES = ['meta', 'queues', 'counts', 'jobs', 'workers', 'histograms', 'groups', 'turns', 'places', 'virtual']
+const TABLES = ['meta', 'queues', 'counts', 'jobs', 'workers', 'histograms', 'groups', 'turns', 'virtual']
 const claim = async (store: Store) =>
   (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
 const countsOf = async (store: Store) => (await store.operations.stats({ queue: 'emails' }))[0]?.counts
@@ -70,6 +70,23 @@ for (const [what, tables] of Object.entries(orders)) {
   })
 }
 
+test('settings are not given again to a queue that another process has removed', async () => {
+  const path = newPath()
+  const [store, remover] = [await openAt(path), await openAt(path)]
+  await store.operations.configure({ queue: 'emails', capacity: 1, attempts: 7 })
+  await store.operations.push({ jobs: [job()] })
+  assert.deepEqual(await remover.operations.remove({ queue: 'emails', limit: 10 }), { removed: 1, more: false })
+  const outcomes = await store.operations.push({ jobs: [job(), job()] })
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['pushed', 'pushed'],
+  )
+  const report = await store.operations.settings({ queue: 'emails' })
+  assert.deepEqual(report?.code, {})
+  assert.notEqual(report?.values.attempts, 7)
+  await Promise.all([store.close(), remover.close()])
+})
+
 test('emptied between two runs: fences go on rising', async () => {
   const path = newPath()
   const store = await openAt(path)
@@ -122,7 +139,7 @@ test('tables that are missing, or other ones without a version, are StoreCorrupt
   const all = newPath()
   await (await filled(all)).close()
   change(all, (db) => {
-    for (const view of ['readable', 'limits', 'lines', 'heads']) db.exec(`drop view millpond_${view}`)
+    for (const view of ['readable', 'limits', 'heads']) db.exec(`drop view millpond_${view}`)
     for (const table of TABLES) db.exec(`drop table millpond_${table}`)
   })
   const anew = await openAt(all)

@@ -7,6 +7,10 @@ import { copyFileSync, renameSync } from 'node:fs'
 import { backup } from 'node:sqlite'
 import { test } from 'node:test'
 import type { Store } from '../../src/store.ts'
+import { type Database, openDatabase } from '../../src/stores/sqlite/connection/database.ts'
+import { Fences } from '../../src/stores/sqlite/connection/fences.ts'
+import { type Parameters, Statements } from '../../src/stores/sqlite/connection/statements.ts'
+import type { Row } from '../../src/stores/sqlite/connection/values.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const claim = async (store: Store) =>
@@ -76,6 +80,65 @@ test('the first to open the file after a start of the machine gives out fences a
   assert.equal(await nextFence(last), 8e15 + 100_001)
   await last.close()
   open.close()
+})
+
+/** Calls `then` once, after the first look at the floor. */
+class HeldStatements extends Statements {
+  readonly #then: () => void
+  #looked = false
+
+  constructor(db: Database, then: () => void) {
+    super(db)
+    this.#then = then
+  }
+
+  override get(name: string, parameters?: Parameters): Row | undefined {
+    const row = super.get(name, parameters)
+    if (name === 'fences/floor' && !this.#looked) {
+      this.#looked = true
+      this.#then()
+    }
+    return row
+  }
+}
+
+for (const origin of ['open', 'unknown'] as const) {
+  for (const order of ['before the look', 'between look and lock', 'after the commit'] as const) {
+    test(`two open the file (${origin}), one of them ${order} of the other: how often the floor rises`, async () => {
+      const path = newPath()
+      const keepsLog = connectTo(path)
+      await (await openAt(path)).close()
+      if (origin === 'open') startAnew(path)
+      const [db, besides] = [openDatabase(path, null), openDatabase(path, null)]
+      const beside = new Fences(new Statements(besides), path)
+      const openBeside = () => beside.open(besides, 0, origin)
+      const fences = new Fences(new HeldStatements(db, order === 'between look and lock' ? openBeside : () => {}), path)
+      if (order === 'before the look') openBeside()
+      fences.open(db, 0, origin)
+      if (order === 'after the commit') openBeside()
+      const floors = [fences.floor(), beside.floor()].sort((a, b) => a - b)
+      assert.ok((floors[0] ?? 0) > 100_000)
+      // Nobody can tell whether a backup was put back before the other one opened it.
+      if (origin === 'open' || order === 'between look and lock') assert.equal(floors[0], floors[1])
+      else assert.notEqual(floors[0], floors[1])
+      for (const each of [db, besides, keepsLog]) each.close()
+    })
+  }
+}
+
+test('a client that has just opened the file, and has not raised the floor yet, does not keep another from raising it', async () => {
+  const path = newPath()
+  const copy = await backedUp(path)
+  const store = await openAt(path)
+  const stale = await fenceOf(store)
+  await store.close()
+  copyFileSync(copy, path)
+  const opening = connectTo(path)
+  opening.prepare('select count(*) from millpond_jobs').get()
+  const beside = await openAt(path)
+  await refusesStale(beside, stale)
+  await beside.close()
+  opening.close()
 })
 
 /** With the job `old` in it, of which a worker has lost sight by then. */

@@ -1,12 +1,8 @@
-/** Limits over several connections and processes, what blocked groups cost, and jobs that waited before their queue was grouped. */
+/** Limits over several connections, what blocked groups cost, and jobs that waited before their queue was grouped. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import type { NewJob, Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
-
-const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
 
 const take = (store: Store, limit: number) =>
   store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 30_000 })
@@ -91,9 +87,7 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
     before = now
   }
   assert.deepEqual(names(), ['own'])
-  for (const table of ['millpond_turns', 'millpond_places']) {
-    assert.deepEqual(db.prepare(`select * from ${table}`).all(), [], `nothing is left in ${table}`)
-  }
+  assert.deepEqual(db.prepare('select * from millpond_turns').all(), [])
   await store.operations.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
   await run([job({ group: 'rated' })])
   clock.now += 59_999
@@ -105,43 +99,10 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
   db.close()
 })
 
-test('sqlite limits: the places that started jobs leave behind are trimmed, and count for nobody', async () => {
-  const path = newPath()
-  const store = await openAt(path)
-  const db = connectTo(path)
-  const places = () => Number(db.prepare('select count(*) as n from millpond_places').get()?.n)
-  await store.operations.configure({ queue: 'emails', groupRunning: 2, keepDone: 0 })
-  await store.operations.push({ jobs: jobsOf(1, 100) })
-  const endAll = async (limit: number) => {
-    const { jobs } = await take(store, limit)
-    const ended = await store.operations.complete({
-      queue: 'emails',
-      items: jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-    })
-    assert.ok(ended.every((outcome) => outcome === 'ok'))
-    return jobs
-  }
-  const seen = new Set<string>()
-  for (let left = 100; left > 0; left -= 2) {
-    for (const { id } of await endAll(2)) seen.add(id)
-    assert.ok(places() - (left - 2) <= 9, `${places()} places for ${left - 2} jobs`)
-  }
-  assert.equal(seen.size, 100)
-  // The table is empty, so these get the seqs of earlier jobs, whose places may still be there.
-  await store.operations.push({ jobs: [job({ group: 'g1' }), job({ group: 'g0' }), job({ group: 'g0', priority: 7 })] })
-  const claims = [await endAll(10), await endAll(10)]
-  assert.deepEqual(
-    claims.map((jobs) => jobs.map(({ group, priority }) => `${group} ${priority}`)),
-    [['g0 7', 'g1 4', 'g0 4'], []],
-  )
-  db.close()
-})
-
-test('sqlite limits: no trigger reads a whole line, but that of a group which goes', async () => {
+test('sqlite limits: no trigger reads a whole table', async () => {
   const path = newPath()
   await (await openAt(path)).operations.configure({ queue: 'emails', groupRunning: 1 })
   const db = connectTo(path)
-  const whole: string[] = []
   const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all()
   for (const { name, sql } of triggers) {
     // Runs where another program removes a queue with jobs.
@@ -151,13 +112,11 @@ test('sqlite limits: no trigger reads a whole line, but that of a group which go
       const plan = db.prepare(`explain query plan ${statement.replaceAll(/\b(?:new|old)\.\w+/g, '?')}`).all()
       for (const { detail } of plan) {
         assert.doesNotMatch(String(detail), /^SCAN (?!CONSTANT ROW)/, `${name}: ${detail}`)
-        if (String(detail).endsWith('millpond_places USING PRIMARY KEY (group_id=?)')) whole.push(String(name))
       }
     }
   }
   db.close()
-  assert.ok(triggers.length >= 6, `${triggers.length} triggers`)
-  assert.deepEqual(whole, ['millpond_group_removed'])
+  assert.ok(triggers.length >= 5, `${triggers.length} triggers`)
 })
 
 test('sqlite limits: the rate of a queue holds over two clients', async () => {
@@ -172,61 +131,4 @@ test('sqlite limits: the rate of a queue holds over two clients', async () => {
     started += claims.flatMap(({ jobs }) => jobs).length
   }
   assert.equal(started, 4 + 100)
-})
-
-/** Claims and ends jobs until none is left, and writes down in the same file when each of them ran. */
-const WORKER = `
-  import { open } from ${JSON.stringify(MODULE)}
-  const { DatabaseSync } = await import('node:sqlite')
-  const [path, dies] = process.argv.slice(1)
-  const store = await open('sqlite:' + path, {})
-  const log = new DatabaseSync(path + '.log', { timeout: 10_000 })
-  log.exec('pragma synchronous = off')
-  const start = log.prepare("insert into runs (job, fence, grp, pid) values (?, ?, ?, ?)")
-  const kill = log.prepare('insert into killed values (?)')
-  const end = log.prepare("delete from runs where job = ? and fence = ?")
-  let claims = 0
-  for (;;) {
-    const { jobs } = await store.operations.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
-    for (const { id, fence, group } of jobs) start.run(id, fence, group, process.pid)
-    if (dies === 'dies' && jobs.length > 0 && ++claims === 5) {
-      kill.run(process.pid)
-      process.kill(process.pid, 'SIGKILL')
-    }
-    for (const { id, fence } of jobs) end.run(id, fence)
-    await store.operations.complete({ queue: 'emails', items: jobs.map(({ id, fence }) => ({ id, fence, result: null })) })
-    await store.operations.sweep({ limit: 1000 })
-    const [{ counts }] = await store.operations.stats({ queue: 'emails' })
-    if (counts.waiting + counts.running === 0) break
-  }
-  await store.close()
-`
-
-test('sqlite limits: three processes, one killed midway, never run three jobs of a group at once and end them all', async () => {
-  const path = newPath()
-  const store = await openAt(path)
-  const log = connectTo(`${path}.log`)
-  log.exec(`pragma journal_mode = wal;
-    create table runs (job text, fence integer, grp text, pid integer);
-    create table killed (pid integer);
-    create table excess (grp text);
-    create trigger counted after insert on runs when (
-      select count(*) from runs where grp = new.grp and pid not in (select pid from killed)
-    ) > 2 begin
-      insert into excess values (new.grp);
-    end`)
-  await store.operations.configure({ queue: 'emails', groupRunning: 2 })
-  await store.operations.push({ jobs: jobsOf(30, 100) })
-  const ended = ['dies', '', ''].map(async (fate) => {
-    const worker = spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, fate], { stdio: 'inherit' })
-    return (await once(worker, 'close'))[1]
-  })
-  assert.deepEqual(await Promise.all(ended), ['SIGKILL', null, null])
-  const [stats] = await store.operations.stats({ queue: 'emails' })
-  assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.counts.done], [0, 0, 3000])
-  assert.deepEqual(log.prepare('select * from excess').all(), [])
-  const groups = connectTo(path)
-  assert.deepEqual(groups.prepare('select * from millpond_groups where running <> 0').all(), [])
-  groups.close()
-  log.close()
 })

@@ -48,7 +48,7 @@ function commitsIn(log: Buffer): number {
 }
 
 describe('sqlite: the disk', () => {
-  test('pushes of one turn share a commit', async () => {
+  test('pushes of one tick share a commit', async () => {
     const path = newPath()
     await using pond = await Millpond.open(`sqlite:${path}`)
     const queue = pond.queue('emails')

@@ -32,7 +32,7 @@ function grouped(options?: BatchOptions<number>) {
 const outs = (...items: number[]) => items.map((item) => `out ${item}`)
 
 describe('batch', () => {
-  test('alone, a call is sent in the same turn, without a timer and before any I/O', async (t) => {
+  test('alone, a call is sent in the same tick, without a timer and before any I/O', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate'] })
     const { call, items, answer } = grouped()
     const out = call(1)
@@ -192,7 +192,7 @@ describe('batch', () => {
     const { call, items, answer } = grouped({ max: 2, concurrency: 2 })
     const all = [1, 2, 3].map((item) => call(item))
     await setImmediate()
-    assert.deepEqual(items(), [[1, 2], [3]], 'a full group and the rest go in the same turn')
+    assert.deepEqual(items(), [[1, 2], [3]], 'a full group and the rest go in the same tick')
     all.push(call(4))
     await setImmediate()
     assert.deepEqual(call.stats(), { waiting: 1, underWay: 2, groups: 2, items: 3 })

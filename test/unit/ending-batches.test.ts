@@ -223,6 +223,36 @@ describe('ending batches', () => {
     assert.ok(troubles[0]?.cause instanceof TypeError)
   })
 
+  test('a refusal is told again as well, with all of its operation, and holds up no other operation', async () => {
+    let refusals = 2
+    const calls: string[][] = []
+    const { endings, told, troubles } = settling({
+      complete: async ({ items }) => {
+        calls.push(items.map(({ id }) => id))
+        if (refusals-- > 0) throw new MillpondError('InvalidOption', 'no such result')
+        return items.map(() => 'ok')
+      },
+      fail: async ({ items }) => items.map(() => 'retry'),
+    })
+    endings.add(complete('refused'))
+    endings.flush()
+    await until(() => troubles.length === 1)
+    for (const ending of [complete('later'), fail('failed')]) endings.add(ending)
+    await endings.flushed()
+    assert.deepEqual(calls, [['refused'], ['refused', 'later'], ['refused', 'later']])
+    assert.deepEqual(
+      told.map(([id]) => id),
+      ['failed', 'refused', 'later'],
+    )
+    assert.deepEqual(
+      troubles.map(({ code, retryable }) => [code, retryable]),
+      [
+        ['InvalidOption', false],
+        ['InvalidOption', false],
+      ],
+    )
+  })
+
   test('a store that is closed is told nothing more', async () => {
     const { endings, told, troubles } = settling({
       complete: async () => {

@@ -75,7 +75,7 @@ function setUp(limit: number) {
   }
 }
 
-test('those who come in one turn share a question; who is not shown is asked about again after 20 ms', async () => {
+test('those who come in one tick share a question; who is not shown is asked about again after 20 ms', async () => {
   using it = setUp(5000)
   const outcomes = Array.from({ length: 30 }, () => it.wait())
   await it.settle()

@@ -77,7 +77,7 @@ describe('results', () => {
     assert.deepEqual(new Set(await Promise.all(all)), new Set(['a']))
   })
 
-  test('all who begin to wait in one turn are looked up in one call', async () => {
+  test('all who begin to wait in one tick are looked up in one call', async () => {
     const { results, records, asked } = looking()
     for (const id of ['a', 'b', 'c']) records.set(id, done(id))
     const all = ['a', 'b', 'c', 'a'].map((id) => results.wait(id, undefined, undefined))

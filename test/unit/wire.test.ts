@@ -86,7 +86,7 @@ for (const { about, answer, jobs } of ofRedis.claims) {
 }
 
 for (const { about, bell, hex } of ofRedis.bells) {
-  test(`Redis: a notification: ${about}`, () => assert.deepEqual(bellIn(bytes(hex)), bell))
+  test(`Redis: a bell: ${about}`, () => assert.deepEqual(bellIn(bytes(hex)), bell))
 }
 
 const ofPostgres = vectors<{
@@ -95,6 +95,12 @@ const ofPostgres = vectors<{
   pushed: { answer: string; outcome: unknown }[]
   held: { about: string; claims: number; answer: number[] | null; outcomes: string[] }[]
   arrays: { about: string; values: (string | null)[]; text: string }[]
+  shown: {
+    about: string
+    claims: { id: string; key: string | null; fence: number }[]
+    fences: string | null
+    shown: boolean[]
+  }[]
 }>('wire/postgres')
 
 for (const { about, body, text } of ofPostgres.bodies) {
@@ -116,6 +122,10 @@ test('PostgreSQL: answers and arrays', () => {
   }
   for (const { about, values, text } of ofPostgres.arrays) assert.equal(postgres.textArray(values), text, about)
 })
+
+for (const { about, claims, fences, shown } of ofPostgres.shown) {
+  test(`PostgreSQL: what a replica shows: ${about}`, () => assert.deepEqual(postgres.shownJobs(claims, fences), shown))
+}
 
 const ofSqlite = vectors<{
   claims: { about: string; row: { job: string; data: { text: string } | { base64: string } }; job: Bodied }[]

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { Claimed } from '../../src/store.ts'
 import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
@@ -47,13 +47,13 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
     () => undefined,
     { removeWorker() {}, completed() {}, due() {} },
   )
-  const turns = async () => {
-    for (let i = 0; i < 10; i++) await turn()
+  const ticks = async () => {
+    for (let i = 0; i < 10; i++) await immediate()
   }
   t.after(async () => {
     t.mock.timers.reset()
     const closed = worker.close()
-    await turns()
+    await ticks()
     asked.at(-1)?.(claimed([]))
     ended.emit('all')
     await closed
@@ -67,23 +67,23 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
     answer: async (...ids: string[]) => {
       tick(1)
       asked.at(-1)?.(claimed(ids))
-      await turns()
+      await ticks()
     },
     fail: async () => {
       asked.at(-1)?.(Promise.reject(new Error('no store')))
-      await turns()
+      await ticks()
     },
     wake: async () => {
       worker.wake()
-      await turns()
+      await ticks()
     },
     pass: async (ms: number) => {
       tick(ms)
-      await turns()
+      await ticks()
     },
     finish: async (id: string) => {
       ended.emit(id)
-      await turns()
+      await ticks()
     },
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as tick } from 'node:timers/promises'
 import type { Claimed } from '../../src/store.ts'
 import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
@@ -56,14 +56,14 @@ async function claiming(
     ready,
     { removeWorker() {}, completed() {}, due: (ms) => log.push(`due in ${ms}`) },
   )
-  const turns = async () => {
-    for (let i = 0; i < 5; i++) await turn()
+  const ticks = async () => {
+    for (let i = 0; i < 5; i++) await tick()
   }
   t.after(async () => {
     t.mock.timers.reset()
     finish()
     const closed = worker.close()
-    await turns()
+    await ticks()
     asked.at(-1)?.(claimed([]))
     await closed
   })
@@ -77,25 +77,25 @@ async function claiming(
     answer: async (ids: string[], given: Partial<Claimed> = {}) => {
       time += 3
       asked.at(-1)?.({ ...claimed(ids), ...given })
-      await turns()
+      await ticks()
     },
     fail: async () => {
       asked.at(-1)?.(Promise.reject(new Error('no store')))
-      await turns()
+      await ticks()
     },
     wake: async () => {
       worker.wake()
-      await turns()
+      await ticks()
     },
     pass: async (ms: number) => {
       time += ms
       t.mock.timers.tick(ms)
-      await turns()
+      await ticks()
     },
     finish: async (...ids: string[]) => {
       if (ids.length === 0) finish()
       for (const id of ids) ended.emit(id)
-      await turns()
+      await ticks()
     },
   }
 }

@@ -254,7 +254,7 @@ describe('answers that are not shared', () => {
     assert.deepEqual(await texts(all), ['answer 1', 'answer 1'])
   })
 
-  test('a thousand who must run alone begin in steps, with turns of the event loop between them', async () => {
+  test('a thousand who must run alone begin in steps, with ticks of the event loop between them', async () => {
     const server = served()
     const all = Array.from({ length: 1000 }, () => server.send('/'))
     server.answer(0, undefined, { headers: { 'cache-control': 'private' } })
@@ -264,7 +264,7 @@ describe('answers that are not shared', () => {
       await new Promise((resolve) => setImmediate(resolve))
       grown.push(server.runs - before)
     }
-    assert.ok(Math.max(...grown) <= 64, `at most ${Math.max(...grown)} in one turn`)
+    assert.ok(Math.max(...grown) <= 64, `at most ${Math.max(...grown)} in one tick`)
     for (let index = 1; index < 1000; index++) server.answer(index)
     assert.equal(new Set(await texts(all)).size, 1000)
   })

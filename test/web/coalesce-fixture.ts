@@ -37,7 +37,7 @@ export function served(options?: CoalesceResponsesOptions) {
 
 /** Lets everything go on that waits for nothing but the event loop. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await setImmediate()
+  for (let tick = 0; tick < 20; tick++) await setImmediate()
 }
 
 export async function texts(responses: Iterable<Promise<Response>>): Promise<string[]> {

@@ -211,7 +211,7 @@ describe('whatever a handler goes by', () => {
     cookie: user,
     authorization: user,
     address: fc.constantFrom('10.0.0.1', '10.0.0.2'),
-    turns: fc.integer({ min: 0, max: 3 }),
+    ticks: fc.integer({ min: 0, max: 3 }),
     leaves: fc.constantFrom(false, false, false, true),
   })
 
@@ -242,8 +242,8 @@ describe('whatever a handler goes by', () => {
       fc.asyncProperty(scenario, fc.boolean(), async (askers, ttl) => {
         const share = coalesceResponses({ maxBody: 150, ignore: ['x-tenant'], ...(ttl ? { ttl: '1h' } : {}) })
         await Promise.all(
-          askers.map(async ({ path, method, language, tenant, cookie, authorization, address, turns, leaves }) => {
-            for (let turn = 0; turn < turns * 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+          askers.map(async ({ path, method, language, tenant, cookie, authorization, address, ticks, leaves }) => {
+            for (let tick = 0; tick < ticks * 2; tick++) await new Promise((resolve) => setImmediate(resolve))
             const given = { 'accept-language': language, 'x-tenant': tenant, cookie, authorization }
             const headers = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
             const leaving = new AbortController()
@@ -254,7 +254,7 @@ describe('whatever a handler goes by', () => {
             })
             const header = (name: string) => request.headers.get(name) ?? ''
             const response = share(request, async () => {
-              for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+              for (let tick = 0; tick < 3; tick++) await new Promise((resolve) => setImmediate(resolve))
               request.signal.throwIfAborted()
               return handle(path, header)
             })

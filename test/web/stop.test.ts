@@ -53,7 +53,7 @@ const program = (server: string) => `
   const slow = async () => {
     console.log('in route')
     await new Promise((resolve) => pond.stopping.addEventListener('abort', resolve))
-    // Longer than a turn: the server must wait for it.
+    // Longer than a tick: the server must wait for it.
     await new Promise((resolve) => setTimeout(resolve, 100))
     const { id } = await queue.push('it')
     return new Response(await pond.result(id))

@@ -12,6 +12,7 @@ create table millpond.meta (
   -- Number of the last migration; the default, too, as a dump may hold the schema alone.
   version    integer not null default 1,
   operations text    not null default '',              -- digest of the functions
+  edition    integer not null default 0,               -- their edition; 0: none are known to be installed
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
   home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
   fences     bigint  not null default 0,               -- all fences given out lie above

@@ -101,11 +101,11 @@ create table millpond_jobs (
 ) strict;
 
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
-create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting' and line is null;
-create index millpond_scheduled on millpond_jobs (queue, due_at)             where state = 'scheduled';
-create index millpond_running   on millpond_jobs (queue, lease_until)        where state = 'running';
+create index millpond_waiting   on millpond_jobs (queue, line, priority desc) where state = 'waiting';
+create index millpond_scheduled on millpond_jobs (queue, due_at)              where state = 'scheduled';
+create index millpond_running   on millpond_jobs (queue, lease_until)         where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.
-create index millpond_finished  on millpond_jobs (queue, state, finished_at) where finished_at is not null;
+create index millpond_finished  on millpond_jobs (queue, state, finished_at)  where finished_at is not null;
 -- At most one live job per queue and key.
 create unique index millpond_keys on millpond_jobs (queue, key)
   where key is not null and state in ('scheduled', 'waiting', 'running');
@@ -148,8 +148,6 @@ create table millpond_groups (
   turn         real    not null default 0,              -- its virtual time at the ticket's priority
   place        integer not null default 0,              -- the seq of its first waiting job, as of the last claim; 0: none
   cost         integer not null default 1,              -- of that job
-  last         integer not null default -1,             -- the priority of its last start; -1: none yet
-  virtual      real    not null default 0,              -- its virtual time at that priority
   held_until   integer,
   forget_at    integer,
   "full"       integer not null default 0,              -- of its rate, in microseconds
@@ -161,7 +159,6 @@ create table millpond_groups (
   most         integer,                                 -- `running` of those
   rate_step    integer,                                 -- what a start costs by `rate` of those, and its burst
   rate_burst   integer,
-  started      integer not null default 0,              -- jobs since its places in line were trimmed last
   unique (queue, name)
 ) strict;
 
@@ -171,7 +168,7 @@ create index millpond_held    on millpond_groups (queue, held_until)            
 -- Groups to which nothing has happened since a claim found them idle.
 create index millpond_idle    on millpond_groups (queue, forget_at)                where touched = 0 and forget_at is not null;
 
--- The virtual time of a group at the other priorities at which it has started jobs. A row for the `last` one is out of date.
+-- The virtual time of a group at each priority at which it has started jobs.
 create table millpond_turns (
   group_id integer not null,
   priority integer not null,
@@ -179,32 +176,8 @@ create table millpond_turns (
   primary key (group_id, priority)
 ) strict, without rowid;
 
--- The places of waiting jobs in the lines of their groups. A job that starts leaves its place behind, and its group
--- trims them a few at a time: the next jobs of many groups lie in as many pages. So a place counts only while its job
--- waits.
-create table millpond_places (
-  group_id integer not null,
-  rank     integer not null,                            -- minus the job's priority
-  seq      integer not null,
-  primary key (group_id, rank, seq)
-) strict, without rowid;
-
--- The waiting jobs of each group, in line. (A place that was left behind may have the seq of a later job of another group or priority.)
-create view millpond_lines as
-select place.group_id, place.rank, place.seq, job.priority, job.cost, job.due_at
-from millpond_places as place cross join millpond_jobs as job on job.seq = place.seq
-  and job.state = 'waiting' and job.line = place.group_id and job.priority = -place.rank;
-
--- Every eighth start or so: all places before the group's first waiting job.
-create trigger millpond_group_started after update of started on millpond_groups when new.started >= 8 begin
-  delete from millpond_places
-  where group_id = new.id
-    and (rank, seq) < (case when new.place = 0 then 1 else (select -priority from millpond_jobs where seq = new.place) end, new.place);
-end;
-
 create trigger millpond_group_removed after delete on millpond_groups begin
   delete from millpond_turns where group_id = old.id;
-  delete from millpond_places where group_id = old.id;
 end;
 
 -- What belongs to a queue goes with it. Programs that empty tables, as test suites do, leave no job whose queue is gone.
@@ -247,13 +220,16 @@ select *,
   max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
 from (
   select
-    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,
+    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,
     first.seq as place, first.priority, first.cost
   from millpond_groups as g cross join millpond_queues as q on q.name = g.queue
   left join millpond_jobs as first on first.seq = (
-    select seq from millpond_lines where group_id = g.id order by rank, seq limit 1
+    select seq from millpond_jobs indexed by millpond_waiting
+    where queue = g.queue and line = g.id and state = 'waiting'
+    order by priority desc, seq
+    limit 1
   )
 );

@@ -90,7 +90,7 @@ export const windowsByWorkers = (
       const { counts } = await pond.queue(QUEUE).stats()
       return { at: performance.now(), left: counts.waiting + counts.running }
     }
-    while ((await look()).left > jobs - FIRST_TURNS * groups) await sleep(50)
+    while ((await look()).left > jobs - FIRST_TURNS * groups) await sleep(500)
     const rates: number[] = []
     for (let before = await look(); rates.length < windows && before.left > 0; ) {
       await sleep(length)

@@ -34,11 +34,11 @@ export interface LoadContext {
 /** Loads the value of an input. `null` and `undefined` say that there is none. */
 export type Load<In, Out> = (input: In, context: LoadContext) => Out | PromiseLike<Out>
 
-/** How many ms the loader is left alone with a key after it has failed, while an older value is there. */
+/** Ms for which a loader that failed is not called again for the key, if there is an older value to answer with. */
 const RETRY_DELAY = 1000
 /** How many ms a lock lives unless it is renewed; less for short time limits. */
 const MAX_LEASE = 3000
-/** How many ms those who wait for another process do so without looking: they hear when it is done, if tracking is on. */
+/** Ms between looks while another process loads. With tracking (`hearing`) that process's end is heard of, so looks may be rare. */
 const POLL_INTERVAL = { hearing: 500, deaf: 50 }
 
 export interface LoaderCounts {
@@ -178,7 +178,7 @@ export class Loader<In> {
     }
   }
 
-  /** What may be answered instead of an error. The loader is left alone for a moment. */
+  /** The old entry, if it may be answered instead of an error. Then the loader is not called again for a moment. */
   #fallback(entry: Entry | undefined): Entry | undefined {
     const now = performance.now()
     if (entry === undefined || !this.#layers.servable(entry, now)) return undefined

@@ -68,7 +68,7 @@ export class Entry implements Seen {
     return now < this.freshUntil ? 'fresh' : now < this.staleUntil ? 'stale' : 'old'
   }
 
-  /** Whether its tags' markers are still those that it was stored under; undefined: one of them is not known. */
+  /** Whether every tag still has the marker that the entry was stored with. undefined: the marker of one tag is not known. */
   tagged(isKnown: (use: TagUse) => boolean): boolean | undefined {
     let known: boolean | undefined = true
     for (const use of this.uses) {

@@ -80,7 +80,7 @@ class ConnectionPair {
   /** When the last beat was sent that was answered, by `performance.now()`. */
   aliveAt = Number.NEGATIVE_INFINITY
   state: 'opening' | 'ready' | 'lost' = 'opening'
-  /** Of the cluster: another one after each change of which node has which hash slot. */
+  /** Another text whenever a hash slot of the cluster has gone to another node. */
   clusterEpoch: string | undefined
 
   constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, listener: ChangeListener) {

@@ -16,8 +16,8 @@ const MIN_COMPRESSED = 1024
 /** A body is stored compressed only if its compressed size is at most this share of the original. */
 const MAX_RATIO = 0.9
 /**
- * How many times its own size a packed body may unpack to. Else a few kilobytes in Redis would take all memory of whoever reads them. Real
- * values stay below; one that zstd makes smaller than this is padded, so that every reader takes it.
+ * How many times its own size a packed body may unpack to. Otherwise a few kilobytes in Redis could take all memory of a reader.
+ * Real values stay below. One that zstd makes even smaller is padded, so that every reader takes it.
  */
 const MAX_GROWTH = 64
 /** Begins a frame that zstd steps over: four bytes, then its size, little-endian. */

@@ -40,7 +40,7 @@ export class CacheKeys {
   readonly tags: string
   /** The list of record structures. */
   readonly structures: string
-  /** On which those who wait hear that a lock was released. */
+  /** The channel that tells waiting processes of a released lock. */
   readonly channel: string
 
   constructor(prefix: string) {

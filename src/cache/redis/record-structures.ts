@@ -2,10 +2,9 @@
  * The names of objects' properties, kept once for all values: a record in MessagePack then begins with the number of its structure.
  *
  * The table is a list in Redis: its id, then a JSON array of names for each structure. It only grows, by compare and
- * set, so a number means the same for ever to everyone who knows the table's id. Whoever packs may come upon new
- * structures; its value is written once they are in the list, and packed anew if another process was first. Whoever
- * reads must know as many structures as the value says; structures that are not confirmed are never read with. If the
- * list is lost, the next one has another id, and values of the old one are misses.
+ * set, so a number of a table never changes its meaning. A writer that meets new structures first adds them to the list, and packs the
+ * value anew if another process has added some meanwhile. A reader must know as many structures as the value says, and uses only those that
+ * it has read from Redis. If the list is lost, the next one has another id, and values of the old one are misses.
  */
 import { randomBytes } from 'node:crypto'
 import { Packr, Unpackr } from 'msgpackr'
@@ -27,7 +26,7 @@ export interface PackedRecords {
   body: Buffer
 }
 
-/** Without references: a few bytes of them stand for a value that takes years to walk. */
+/** References of MessagePack are off: with them, a few bytes can stand for a value that takes years to walk. */
 const OPTIONS = {
   maxSharedStructures: MAX_STRUCTURES,
   int64AsType: 'bigint',

@@ -5,7 +5,7 @@
 
 /** What an entry carries of its heap. */
 export interface HeapEntry {
-  /** Position in the heap; -1: in none. */
+  /** Index in the heap; -1: in none. */
   index: number
 }
 

@@ -2,7 +2,7 @@
  * A job as the memory store holds it, and its copies for the world outside.
  *
  * At any time a job is in exactly one container, which its state names: the waiting jobs, the scheduled heap, the
- * running list or a list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap position (`index`) serve for all of
+ * running list or a list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap index (`index`) serve for all of
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
@@ -21,7 +21,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
-  /** Position in a heap; -1: in none. */
+  /** Index in a heap; -1: in none. */
   index = -1
   /** Where the store finds it by its id; null: it was never stored. */
   range: IdRange<Job> | null = null

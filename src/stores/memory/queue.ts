@@ -179,7 +179,7 @@ export class MemoryQueue {
     this.running.append(job)
   }
 
-  /** Up to `limit` running jobs whose lease ended at or before `now`, by when it did. */
+  /** Up to `limit` running jobs whose lease ended at or before `now`, the one that ended first at the head. */
   endedLeases(now: number, limit: number): Job[] {
     const ended: Job[] = []
     for (let job = this.running.first; job !== null; job = job.next) if (job.leaseUntil <= now) ended.push(job)

@@ -49,7 +49,7 @@ export class MemoryState {
     return queue
   }
 
-  /** A job has reached a final state: who waits for it is notified, and who waits for its slot. */
+  /** A job has reached a final state: rings for those who wait for its result, and for workers that wait for its slot. */
   ended(queue: MemoryQueue, job: Job): void {
     this.bells.ring('finished', queue.name, job.id)
     if (queue.hasLimits) this.bells.ring('work', queue.name)

@@ -25,7 +25,7 @@ export class Throttle {
     return Math.max(0, this.#pauseEnd(now) - now, rated - now)
   }
 
-  /** Of a claim: what lies beyond its bound would else stay as far ahead at each look. */
+  /** A claim stores the bound where the time lies beyond it. The bound moves with now, so the start would otherwise stay as far ahead. */
   bound(rate: Rate | null, now: number): void {
     this.#full = this.#fullAt(rate, now)
     this.#pausedUntil = this.#pauseEnd(now)

@@ -13,7 +13,7 @@ import { Bells, KINDS, type Kind } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { textArray } from './wire.ts'
 
-/** Ms between bells of one kind and queue that come from elsewhere, but for work: each of them makes whoever waits look anew. */
+/** Least ms between bells of one kind and queue from other processes, except `work`: each bell makes every waiting call look anew. */
 const RING_AGAIN = 20
 /** Ms until it listens anew, twice as many each time. */
 const FIRST_PAUSE = 20
@@ -24,8 +24,8 @@ const RARE = 8
 /** Ms until the claim after one that brought some jobs, but fewer than asked for. */
 const AFTER_SHORT = 5
 /**
- * Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when
- * a worker looks by itself.
+ * Ms until an empty claim is repeated: a push under way may not have seen that this process sleeps. Each further wait is twice as long.
+ * After the last one, the worker's own poll is soon enough.
  */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
@@ -34,6 +34,9 @@ const MAX_NAMES = 10_000
 
 /** What `watch` answers of a queue: whenever a value changes, the bell of that name rings. */
 type Watched = { queue: string } & Record<Kind, string | number | null>
+
+/** What may have happened to the jobs of a queue that is gone. */
+const ENDINGS: readonly Kind[] = ['room', 'finished', 'cancelled']
 
 export class Notifier {
   readonly bells = new Bells()
@@ -99,9 +102,10 @@ export class Notifier {
   }
 
   /**
-   * After a claim.
+   * A claim was answered.
    * @param found how many jobs it got
-   * @param answer asleep: what happened meanwhile may ring for nobody: look once more. slots: the end of a job may let another one start
+   * @param answer asleep: a push during the claim may have notified nobody, so claim once more. slots: the end of a job may let another one
+   *   start
    */
   claimed(
     { queue, limit }: Pick<ClaimRequest, 'queue' | 'limit'>,
@@ -185,7 +189,7 @@ export class Notifier {
 
   async #watch(polling: number): Promise<void> {
     while (!this.#closed) {
-      // The store's trouble is told by the calls that somebody waits for.
+      // If the store cannot be reached, the calls of producers and workers fail as well, and tell of it.
       if (this.#listeners > 0) await this.#calls.track(this.#look()).catch(ignored)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -203,8 +207,11 @@ export class Notifier {
     const queues = [...this.bells.concerns]
     const answers = await this.#calls.answers<Watched>('watch($1)', [queues.length === 0 ? null : textArray(queues)])
     const before = this.#seen
-    // Queues that were removed are forgotten.
     this.#seen = new Map(answers.map((answer) => [answer.queue, answer]))
+    // Of a queue that was removed: who waits for room in it, or for a job of it, looks.
+    for (const queue of before.keys()) {
+      if (!this.#seen.has(queue)) for (const kind of ENDINGS) this.bells.ring(kind, queue)
+    }
     for (const answer of answers) {
       const changed = KINDS.filter((kind) => answer[kind] !== before.get(answer.queue)?.[kind])
       for (const kind of changed) this.bells.ring(kind, answer.queue)

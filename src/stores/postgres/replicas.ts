@@ -19,7 +19,7 @@ import { openPool } from './connection/pool.ts'
 import { openLink, PATIENCE, type ReplicaLink } from './connection/replica-link.ts'
 import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
 import type { Settings } from './settings.ts'
-import { plainArray } from './wire.ts'
+import { plainArray, shownJobs } from './wire.ts'
 
 /** Connections to the primary for reads that cannot go to the replica; the store's own calls must never wait for those. */
 const PRIMARY = { max: 2, patience: PATIENCE }
@@ -84,12 +84,7 @@ class PostgresReplica implements StoreReplica {
     if (row?.[0] !== 't') {
       throw new MillpondError('StoreUnavailable', 'the server given as replica is not a streaming replica')
     }
-    const fences = new Map(Object.entries(JSON.parse(row[1] ?? '{}') as Record<string, number>))
-    const shown = claims.map(({ id, key, fence }) => {
-      const there = fences.get(id)
-      return there !== undefined && (key === null || there >= fence)
-    })
-    return { shown, query }
+    return { shown: shownJobs(claims, row[1] ?? null), query }
   }
 
   drop(): void {

@@ -19,7 +19,7 @@ export interface Settings {
   poll: number
   /** Ms that a call may go without an answer; then it rejects, and our own connection is closed. */
   timeout: number
-  /** Ms after which the server gives up a call: before we do, else it would keep the jobs of a claim for nobody. */
+  /** Ms after which the server gives up a call. Less than `timeout`: otherwise a claim that we gave up could still take jobs. */
   deadline: number
   /** An open client of the caller's: a postgres.js `sql`, or a `pg` Pool. */
   client: unknown

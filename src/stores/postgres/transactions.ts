@@ -114,7 +114,7 @@ export function transactionsOf(context: StoreContext, most: number, install: str
     const theirs = () => ask(`select pg_catalog.json_extract_path_text(${schema}.installed(), 'install') as answer`, [])
     if ((await theirs()) === known) return
     // The schema may have been restored since.
-    known = (await look((script) => calls.database.run(script), schema))[2]
+    known = (await look((script) => calls.database.run(script), schema)).install
     if ((await theirs()) !== known) throw not('it is a transaction on another database')
   }
 

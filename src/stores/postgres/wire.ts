@@ -100,6 +100,21 @@ export function holdOutcomes(holds: readonly Hold[], held: readonly number[] | n
   return outcomes
 }
 
+/**
+ * Which claimed jobs a replica shows. A push with a key may have stored no row of its own, so of a job with a key it must show the claim.
+ * @param fences JSON: the fence of each job that is there, by id; null: none is
+ */
+export function shownJobs(
+  claims: readonly Pick<ClaimedJob, 'id' | 'key' | 'fence'>[],
+  fences: string | null,
+): boolean[] {
+  const there = new Map<string, unknown>(Object.entries(JSON.parse(fences ?? '{}')))
+  return claims.map(({ id, key, fence }) => {
+    const shown = there.get(id)
+    return typeof shown === 'number' && (key === null || shown >= fence)
+  })
+}
+
 /** A record of `find` and `list`, with its bodies as tagged texts. */
 export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error'> & { data: string } & Record<
     'progress' | 'result' | 'error',

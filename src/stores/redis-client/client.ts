@@ -157,16 +157,16 @@ export async function connected(client: Client, { timeout, where }: ClientSettin
 }
 
 /**
- * A client of ours that asks sentinels ends for good if it is cut before it has connected, as its failover detector does. Then it
- * has to be connected again.
+ * A client of ours that asks sentinels ends for good if its connection is cut before it is ready, which its failover detector does. Such
+ * a client must be told to connect again.
  */
 export function reconnectIfEnded(client: Client): void {
   if (!('nodes' in client) && client.status === 'end') client.connect().catch(() => undefined)
 }
 
 /**
- * What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open
- * until the system notices, minutes later.
+ * Replaces a silent connection. Calls under way on it fail, as if it had been cut. Otherwise it stays open until the system notices,
+ * minutes later.
  */
 export function replaceConnection(client: Client): void {
   if (!('nodes' in client)) {

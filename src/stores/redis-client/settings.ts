@@ -1,4 +1,4 @@
-/** From the URL and options of whoever uses Redis to what a client is made with. */
+/** From the URL and options of the store or cache to what a client of Redis is made with. */
 import type { Cluster, Redis } from 'ioredis'
 import { kindOf, shown } from '../../values/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'

@@ -40,7 +40,7 @@ export interface StoreContext {
   /** Claims whose ending got no answer: it may have taken effect, and will be sent again. */
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */
-  turn: number
+  rounds: number
 }
 
 /** A claim whose answer is lost. */

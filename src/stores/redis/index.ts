@@ -38,7 +38,7 @@ const CAPABILITIES: Capabilities = {
   ...{ counts: true, histograms: true, workers: true },
 }
 
-/** @throws InvalidOption, StoreUnavailable, StoreFailed */
+/** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = storeSettings(url, options)
   const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
@@ -49,12 +49,14 @@ export const open: OpenStore = async (url, options) => {
   try {
     await Promise.all([calls.connected(), safeCalls.connected()])
     await keepProcessAlive(checkServer(client, settings.where))
+    const context = contextOf(calls, safeCalls, settings, options.clock)
+    await context.queues.checkVersion()
+    return storeOf(context)
   } catch (error) {
     client.disconnect()
     safe.disconnect()
     throw error
   }
-  return storeOf(contextOf(calls, safeCalls, settings, options.clock))
 }
 
 function contextOf(
@@ -83,7 +85,7 @@ function contextOf(
     silentBuckets: new Set(),
     queueCount: 0,
     doubtfulEndings: new WeakSet(),
-    turn: 0,
+    rounds: 0,
   }
 }
 

@@ -36,7 +36,7 @@ export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${b
 /** A queue's partitions lie in buckets one after another. */
 const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
 
-/** The queue and the index of the partition that has this part. "#" cannot be in a queue's name. */
+/** The queue, and the index of its partition, by the name of the part: `QUEUE#INDEX`. A queue's name has no "#". */
 export function parsedPart(part: string): { queue: string; index: number } {
   const [queue = '', index = '0'] = part.split('#')
   return { queue, index: Number(index) }

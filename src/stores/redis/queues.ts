@@ -11,9 +11,9 @@ import { chunks } from './per-partition.ts'
 import type { Settings } from './settings.ts'
 import { numberIn, textIn } from './wire.ts'
 
-/** Queues that pushes add to those known: a producer may push to any number, one after the other. */
+/** Most queues that are remembered because of pushes: a producer may push to any number of them, one after another. */
 const MAX_KNOWN = 10_000
-/** Milliseconds between two looks into the list for a queue of which a partition is not listed. */
+/** Least ms between two looks into the list of queues, for a queue that has a partition which is not in it. */
 const LOOK_PAUSE = 1000
 
 export class Queues {
@@ -69,7 +69,22 @@ export class Queues {
   /** @param stored whether something of it is stored already */
   async #register(name: string, partitions: number, stored: boolean): Promise<{ count: number; floor: number }> {
     const [count, floor] = await this.#script('register', name, partitions, stored ? 1 : 0)
+    if (count === undefined) throw this.#isNewer()
     return { count: numberIn(count), floor: Number(textIn(floor)) }
+  }
+
+  /** To be called before anything else. @throws StoreVersion where the data are of a newer version than the scripts */
+  async checkVersion(): Promise<void> {
+    const [version, known] = await this.#script('opened')
+    if (numberIn(version) > numberIn(known)) throw this.#isNewer()
+  }
+
+  #isNewer(): MillpondError {
+    const { prefix, where } = this.#settings
+    const message =
+      `the keys under the prefix ${prefix} of Redis at ${where} were made by a newer version of Millpond: ` +
+      'upgrade this one'
+    return new MillpondError('StoreVersion', message)
   }
 
   /**
@@ -87,7 +102,7 @@ export class Queues {
     await this.#script('unregister', name, partitions, token, isEmpty ? 1 : 2)
   }
 
-  #script(name: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
+  #script(name: 'opened' | 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
     return this.#calls.script(name, this.registryOf(name), args)
   }
 

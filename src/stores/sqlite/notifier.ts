@@ -1,7 +1,7 @@
 /**
- * Bells, for those who listen on this connection. SQLite tells nobody of the commits of other connections, but
- * `pragma data_version` changes with each and costs microseconds, so it is read every few milliseconds. Only when it
- * has changed, and after commits of our own, which it does not tell of, the queues are compared with what they were.
+ * Bells for the listeners of this connection. SQLite does not tell of commits by other connections. But `pragma data_version` changes with
+ * each of them and costs microseconds, so it is read every few milliseconds. If it has changed, and after commits of our own, which do not
+ * change it, the queues are compared with what they were.
  */
 import type { Bell } from '../../store.ts'
 import { type Connection, Statements } from './connection/statements.ts'
@@ -9,6 +9,8 @@ import { flag, integer, type Row, text } from './connection/values.ts'
 import type { Queue } from './queues.ts'
 
 const POLL_INTERVAL = 10
+/** What may have happened to the jobs of a queue that is gone. */
+const ENDINGS = ['room', 'finished', 'cancelled'] as const
 
 /** @param ours what we have committed since the last look */
 function bellsOf(row: Row, ours: readonly Queue[]): Bell[] {
@@ -44,7 +46,7 @@ export class Notifier {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
     if (!wanted) return
-    // What is there now is told as well: it may have come before anyone listened.
+    // Something may have happened before anyone listened, so look at once.
     this.#poll()
     this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL)
   }
@@ -54,7 +56,7 @@ export class Notifier {
     if (this.#timer === null) return []
     const queues = JSON.stringify(ours.map(({ name }) => name))
     try {
-      return this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours))
+      return [...this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours)), ...this.#gone()]
     } catch {
       // A commit of ours does not change the version: the next look is to be at all queues.
       this.#lastVersion = undefined
@@ -67,12 +69,18 @@ export class Notifier {
       const version = this.#version()
       if (version === this.#lastVersion) return
       const rows = this.#statements.all('bells/look', { queues: null })
+      const bells = [...rows.flatMap((row) => bellsOf(row, [])), ...this.#gone()]
       this.#lastVersion = version
-      const bells = rows.flatMap((row) => bellsOf(row, []))
       if (bells.length > 0) this.#ring(bells)
     } catch {
       // The file is locked or fails. The next look tells of what this one missed; the next operation has the error for
       // someone who can act on it.
     }
+  }
+
+  /** Who waits for room in a queue that was removed, or for a job of it, looks. */
+  #gone(): Bell[] {
+    const queues = this.#statements.all('bells/gone').map(({ name = null }) => text(name))
+    return queues.flatMap((queue) => ENDINGS.map((kind) => ({ kind, queue })))
   }
 }

@@ -126,11 +126,17 @@ export class Queue {
   }
 }
 
+interface Given {
+  settings: object
+  /** How many queues had been removed from the file by then. */
+  removals: number
+}
+
 export class Queues {
   readonly #statements: Statements
   readonly #known = new Map<string, Queue>()
-  /** What this process has set: for a queue whose row another program removes. */
-  readonly #given = new Map<string, object>()
+  /** What this process has set: for a queue whose row goes otherwise than by `remove`, as when another program empties the tables. */
+  readonly #given = new Map<string, Given>()
   #written: Queue[] = []
 
   constructor(statements: Statements) {
@@ -146,7 +152,7 @@ export class Queues {
   findOrCreate(name: string): Queue {
     const found = this.find(name)
     if (found !== undefined) return found
-    const given = this.#given.get(name)
+    const given = this.#givenTo(name)
     if (given === undefined) this.#statements.run('counts/create', { queue: name })
     else this.#statements.run('configure/configure', { queue: name, settings: JSON.stringify(given) })
     return this.findOrCreate(name)
@@ -155,13 +161,25 @@ export class Queues {
   configure(name: string, given: object): void {
     this.write()
     this.#statements.run('configure/configure', { queue: name, settings: JSON.stringify(given) })
-    this.#given.set(name, { ...this.#given.get(name), ...given })
+    this.#given.set(name, { settings: { ...this.#givenTo(name), ...given }, removals: this.#removals() })
   }
 
   /** Its row is gone, by `remove`. */
   removed(name: string): void {
     this.#given.delete(name)
     this.forget()
+  }
+
+  /** Of a queue that may have been removed: nothing. It comes back as a new one. */
+  #givenTo(name: string): object | undefined {
+    const given = this.#given.get(name)
+    if (given === undefined || this.#removals() <= given.removals) return given?.settings
+    this.#given.delete(name)
+    return undefined
+  }
+
+  #removals(): number {
+    return integer(this.#statements.get('remove/known')?.removals)
   }
 
   /** Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them. */

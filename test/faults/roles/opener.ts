@@ -13,9 +13,9 @@ let next = 0
 
 onHearing('open', async () => {
   const url = urls[next++] ?? ''
-  // All processes go on at the same turn of the clock, whenever their message came.
-  const turn = 50 * Math.ceil((Date.now() + 25) / 50)
-  while (Date.now() < turn);
+  // All processes go on at the same moment, whenever their message came.
+  const moment = 50 * Math.ceil((Date.now() + 25) / 50)
+  while (Date.now() < moment);
   try {
     const pond = await Millpond.open(url)
     ponds.push(pond)

@@ -1,9 +1,12 @@
 /** What every role begins with: its settings, its line to the test, and an end when the test is gone. */
 
+import { flushCompileCache } from 'node:module'
 import { isMillpondError, type Millpond } from '../../../src/index.ts'
 import type { Message } from '../harness.ts'
 
 process.on('disconnect', () => process.exit())
+// Node writes its cache when a process ends by itself, and many here are killed.
+setImmediate(flushCompileCache)
 
 /** The settings that the test gave; they are the role's own business. */
 export function config<T>(): T {

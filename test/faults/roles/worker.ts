@@ -1,6 +1,6 @@
 /**
  * Works off a queue. What a handler does to the world is one line in a log, `effect`, id, attempt and fence; with `transaction`
- * it is a row of the table `effects` in the same database instead. Further lines tell what became of the attempt: `start` with
+ * it is a row of a table in the same database instead. Further lines tell what became of the attempt: `start` with
  * the job's data, `completed`, `failed`, `stale`.
  */
 
@@ -15,12 +15,14 @@ export interface WorkerConfig {
   options: QueueOptions
   work: WorkOptions
   log: string
+  /** With `transaction`; `effects` unless set. */
+  table?: string
   /** A handler waits up to this long before its effect, and again after it, in milliseconds. */
   pause: number
   signals?: boolean
 }
 
-const { url, queue, options, work, log, pause, signals } = config<WorkerConfig>()
+const { url, queue, options, work, log, table = 'effects', pause, signals } = config<WorkerConfig>()
 const file = openSync(log, 'a')
 const pond = await Millpond.open(url, { signals: signals ?? false })
 sayTrouble(pond)
@@ -31,7 +33,7 @@ pond.on('stale', ({ id, attempt }) => {
 pond.on('completed', ({ id, attempt }) => writeSync(file, `completed ${id} ${attempt}\n`))
 pond.on('failed', ({ id, attempt }) => writeSync(file, `failed ${id} ${attempt}\n`))
 pond.on('dead', ({ id, error }) => say('dead', { id, error }))
-const insert = insertion(url, 'effects', ['id', 'attempt', 'fence'])
+const insert = insertion(url, table, ['id', 'attempt', 'fence'])
 let ran = 0
 
 const worker = pond.queue(queue, options).work(async ({ id, attempt, fence, data }, ctx) => {

@@ -32,7 +32,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     const found = await answer(call, values)
     return Array.isArray(found) ? found.map(String) : null
   }
-  const positions = async (call: string, values: readonly unknown[]) => {
+  const held = async (call: string, values: readonly unknown[]) => {
     const found = await texts(call, values)
     return found === null ? null : found.map(Number)
   }
@@ -81,7 +81,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const results = bodiesText(items.map(({ result }) => result))
       return holdOutcomes(
         items,
-        await positions('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(items), results, clock.now]),
+        await held('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(items), results, clock.now]),
       )
     },
     async fail({ queue, items }) {
@@ -98,7 +98,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
         items,
-        await positions('release($1, $2, $3, $4, $5)', [queue, ...heldValues(items), pauses, clock.now]),
+        await held('release($1, $2, $3, $4, $5)', [queue, ...heldValues(items), pauses, clock.now]),
       )
     },
     async extend({ queue, lease, items }) {

@@ -12,7 +12,7 @@ import type { Path } from '../orders.ts'
 import type { Caller, Processes } from '../processes.ts'
 import type { World } from '../world.ts'
 
-/** Ms for which a notification may be on its way; only a fault waits for so long. */
+/** Ms for which a bell may be on its way; only a fault waits for so long. */
 const ON_ITS_WAY = 1500
 /** Ms after which a call counts as one that waits for the transaction that is open. */
 const WAITS_AFTER = 20
@@ -21,7 +21,7 @@ const WAITS_AFTER = 20
 export interface Opened extends Processes {
   /** As of `Arena`; unset: never. */
   readonly forgets?: number
-  /** Makes the process that sleeps hear a notification for that queue: then it has heard all before. Unset: it hears at once. */
+  /** Makes the process that sleeps hear a bell for that queue: then it has heard all before. Unset: it hears at once. */
   mark?(queue: string): Promise<unknown>
 }
 

@@ -53,6 +53,7 @@ class RedisStore(Store):
         self._endings = Endings(self._registry, self._notifier)
         self._server = Server(self._connection)
         self._server.check()
+        self._registry.check_version()
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         return self._configurer.configure(queue, settings, by, clear)

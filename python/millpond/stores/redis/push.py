@@ -32,15 +32,15 @@ class Pusher:
             raise pushed[0].error
         return pushed
 
-    def _push_queue(self, queue: str, positions: list[int], floor: int | None) -> list[int]:
+    def _push_queue(self, queue: str, indexes: list[int], floor: int | None) -> list[int]:
         """The answer is the jobs of which nothing was stored."""
         parts, again = self._registry.parts(queue), list[int]()
         if len(parts) > 1:
             # A group's jobs lie in one partition, and a key's in one: these may be two.
-            both = [at for at in positions if None not in (self._jobs[at].key, self._jobs[at].group)]
+            both = [at for at in indexes if None not in (self._jobs[at].key, self._jobs[at].group)]
             self._fail(both, MillpondError("NotSupported", f"a job of {queue}, which has partitions, has a key and a group"))
-            positions = [at for at in positions if at not in self._pushed]
-        routed = ((at, self._jobs[at]) for at in positions)
+            indexes = [at for at in indexes if at not in self._pushed]
+        routed = ((at, self._jobs[at]) for at in indexes)
         by_part = group_by_part((parts[partition_of(job.id, job.key, job.group, len(parts))], at) for at, job in routed)
         for part, chunk in [(part, chunk) for part, chosen in by_part.items() for chunk in chunks(chosen)]:
             try:
@@ -70,8 +70,8 @@ class Pusher:
             self._pushed[at] = Pushed(status, to_id(outcome) if existing else job.id)
         return []
 
-    def _fail(self, positions: Iterable[int], error: MillpondError) -> None:
-        for at in positions:
+    def _fail(self, indexes: Iterable[int], error: MillpondError) -> None:
+        for at in indexes:
             self._pushed[at] = Pushed("failed", self._jobs[at].id, error)
 
 

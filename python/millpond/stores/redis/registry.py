@@ -33,9 +33,18 @@ class Registry:
     def register(self, queue: str, stored: bool = False) -> int:
         """The answer is the floor, for one push at once. `stored`: something of the queue is stored already."""
         wanted = self.known.get(queue, self._own)
-        partitions, floor = self.on_keys("register", [queue, wanted, int(stored)])
+        told = self.on_keys("register", [queue, wanted, int(stored)])
+        if not told:
+            raise _newer(self.prefix)
+        partitions, floor = told
         self.known[queue] = partitions
         return int(floor)
+
+    def check_version(self) -> None:
+        """The client must not go on where the data are of a newer version than its scripts."""
+        version, known = self.on_keys("opened", [])
+        if version > known:
+            raise _newer(self.prefix)
 
     def confirm(self, part: Part) -> None:
         """A script has answered that the partition is not listed."""
@@ -89,6 +98,11 @@ class Registry:
 
     def _parts(self, queue: str, count: int) -> list[Part]:
         return [part_of(self.prefix, queue, index) for index in range(count)]
+
+
+def _newer(prefix: str) -> MillpondError:
+    message = f"the keys under the prefix {prefix} were made by a newer version of Millpond: upgrade this one"
+    return MillpondError("StoreVersion", message)
 
 
 def group_by_part(pairs: Iterable[tuple[Part, int]]) -> dict[Part, Sequence[int]]:

@@ -28,14 +28,14 @@ def restore(registry: Registry, notifier: Notifier, records: Sequence[Record]) -
 
 
 def _restore(
-    registry: Registry, queue: str, records: Sequence[Record], positions: Sequence[int], floor: int | None,
+    registry: Registry, queue: str, records: Sequence[Record], indexes: Sequence[int], floor: int | None,
     outcomes: dict[int, RestoreOutcome],
 ) -> list[int]:
     """The answer is the jobs of which nothing was stored."""
     parts, again = registry.parts(queue), list[int]()
-    if len(parts) > 1 and any(None not in (records[at].key, records[at].group) for at in positions):
+    if len(parts) > 1 and any(None not in (records[at].key, records[at].group) for at in indexes):
         raise MillpondError("NotSupported", f"a job of {queue}, which has partitions, has a key and a group")
-    routed = ((parts[partition_of(each.id, each.key, each.group, len(parts))], at) for at in positions for each in [records[at]])
+    routed = ((parts[partition_of(each.id, each.key, each.group, len(parts))], at) for at in indexes for each in [records[at]])
     for part, chunk in [(part, chunk) for part, chosen in group_by_part(routed).items() for chunk in chunks(chosen)]:
         items = [each for at in chunk for each in _arguments(records[at])]
         answer = registry.connection.on_part("restore", part, [floor, len(parts)], items)

@@ -111,7 +111,7 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
 
 
 def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:
-    """Origin, queue, kind and ids of a notification."""
+    """Origin, queue, kind and ids of a bell."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(message)
     origin, queue, kind = unpacker.unpack()

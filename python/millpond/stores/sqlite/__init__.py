@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from os.path import exists, realpath
+from os.path import exists, getsize, realpath
 from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
@@ -60,8 +60,10 @@ class SqliteStore(Store):
             raise MillpondError("NotSupported", f"SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed")
         self._clock, self._lock, self._closed = clock, threading.RLock(), False
         with coded():
-            # The last connection removes the log. After a crash it is still there.
-            was_open = exists(f"{realpath(path)}-wal")
+            # The last connection removes the log. After a crash it is still there. An empty one may be that of a client which is just
+            # opening the file, and has not raised the floor of fences yet.
+            log = f"{realpath(path)}-wal"
+            was_open = exists(log) and getsize(log) > 0
             self._connection = connect(path)
             try:
                 self._open(path, was_open)
@@ -76,6 +78,7 @@ class SqliteStore(Store):
         self._guard, self._fences = FileGuard(path), Fences(self._path)
         is_new = migrate(self._connection)
         patient(lambda: self._connection.execute(STATEMENTS["claim/picks"]))
+        patient(lambda: self._fences.look(Transaction(self._connection, self._clock())))
         with transaction(self._connection):
             self._fences.open(Transaction(self._connection, self._clock()), is_new, was_open)
 
@@ -207,6 +210,8 @@ class SqliteStore(Store):
                     if at != version:
                         for row in Transaction(connection, 0).rows("bells/look", queues=None):
                             yield from [Bell(kind, row["name"]) for kind in BELLS if row[kind]]
+                        for row in Transaction(connection, 0).rows("bells/gone"):
+                            yield from [Bell(kind, row["name"]) for kind in BELLS if kind != "work"]
                         version = at
                 except sqlite3.OperationalError:
                     continue  # locked for a moment: look again

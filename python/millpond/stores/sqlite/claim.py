@@ -94,7 +94,7 @@ def _take(tx: Transaction, known: Queue, given: dict[str, Any]) -> None:
     if known.row["bounded"]:
         tx.changes("claim/spend", **given)
     tx.move(known.name, "waiting", "running", tx.changes("claim/claim", **given))
-    for name in ("turns", "virtual", "start") if known.grouped else ():
+    for name in ("turns", "virtual", "start", "place") if known.grouped else ():
         tx.changes(f"limits/{name}", **given)
 
 

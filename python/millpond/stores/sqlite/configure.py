@@ -9,7 +9,7 @@ from millpond.stores.given import settle
 from millpond.stores.sqlite.transaction import Transaction
 from millpond.stores.wire import to_json
 
-GROUPING: Final = ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt")
+GROUPING: Final = ("count", "count_left", "count_removed", "adopt_groups", "adopt")
 LIMITS: Final = {"paused", "running", "rate", "grouped", "groupRunning", "groupRate"}
 """What claims and bells look at."""
 

@@ -17,9 +17,15 @@ class Fences:
         self._path = path
         self._floor, self._schema = 0, -1
 
+    def look(self, tx: Transaction) -> None:
+        """Before `open`, without the lock."""
+        self._read(tx)
+
     def open(self, tx: Transaction, is_new: bool, was_open: bool) -> None:
         """In a transaction that has the lock and whose commit waits for the disk."""
-        if self._read(tx) and was_open:
+        before = self._floor
+        # Of clients that open the file at the same time, one raises the floor: a raise since the look serves this one too.
+        if self._read(tx) and (was_open or self._floor > before):
             return
         if not is_new:
             self._raise(tx)

@@ -19,7 +19,8 @@ def remove(tx: Transaction, ids: Sequence[str] | None, queue: str, state: State 
             return Removed(removed, True)
     if state is None:
         tx.reread()
-        tx.changes("remove/queue", queue=queue)
+        if tx.changes("remove/queue", queue=queue) > 0:
+            tx.changes("remove/removals")
     return Removed(removed, False)
 
 

@@ -2,8 +2,8 @@
  * Brings the schema up to date. Everything happens in one transaction under an advisory lock, so any number of processes may
  * do it at once, also behind a pooler: the first does it, the others find it done.
  *
- * Tables change by numbered migrations alone, which never change once released. Functions are laid down anew wherever their
- * text differs, so that a fix needs no migration; a newer version's functions have a newer migration beside them, and stay.
+ * Tables change by numbered migrations alone, which never change once released. Functions are laid down anew where their text
+ * differs, so that a fix needs no migration, unless those of a later edition are there: contract/postgres/README.md, "Editions".
  */
 import { createHash } from 'node:crypto'
 import { MillpondError } from '../../../values/errors.ts'
@@ -23,7 +23,12 @@ function contract() {
     .sort(([a], [b]) => rank(a) - rank(b))
     .map(([, text]) => text)
     .join('\n')
-  return { migrations, operations, digest: createHash('sha256').update(operations).digest('hex') }
+  return {
+    migrations,
+    operations,
+    digest: createHash('sha256').update(operations).digest('hex'),
+    edition: Number(/^-- Edition: (\d+)$/m.exec(operations)?.[1]),
+  }
 }
 
 /** SQLSTATEs of objects that others made under the same names. */
@@ -35,12 +40,13 @@ const NOT_INSTALLED = ['3F000', '42883', '42501']
  * @throws StoreVersion, StoreUnavailable, and the client's own
  */
 export async function migrate(database: Database, schema: string): Promise<string> {
-  const { migrations, operations, digest } = contract()
+  const { migrations, operations, digest, edition } = contract()
   const newest = migrations.length
   const run = (script: string) => database.run(script)
-  const [version, found, install] = await look(run, schema)
-  checkVersion(version, newest, schema)
-  if (version === newest && found === digest) return install
+  const isLater = (found: Functions) => found.version === newest && found.edition > edition
+  const before = await look(run, schema)
+  checkVersion(before.version, newest, schema)
+  if (isLater(before) || (before.version === newest && before.digest === digest)) return before.install
   const session = await database.begin('isolation level read committed, read write')
   const named = (text: string) => text.replaceAll(/\bmillpond\b/g, schema)
   try {
@@ -50,8 +56,9 @@ export async function migrate(database: Database, schema: string): Promise<strin
     const [[hasSchema, hasMeta] = []] = await session.run(
       `select to_regnamespace('${schema}') is not null, to_regclass('${schema}.meta') is not null`,
     )
-    const [meta] = hasMeta === 't' ? await session.run(`select version from ${schema}.meta`) : []
-    const from = Number(meta?.[0] ?? 0)
+    const [meta] = hasMeta === 't' ? await session.run(`select version, operations, edition from ${schema}.meta`) : []
+    const there = functionsIn(meta)
+    const from = there.version
     checkVersion(from, newest, schema)
     const script = [
       'set local client_min_messages = warning;',
@@ -59,11 +66,11 @@ export async function migrate(database: Database, schema: string): Promise<strin
       hasSchema === 't' ? '' : `create schema ${schema};`,
       ...migrations.slice(from).map(named),
       named(operations),
-      from === 0
-        ? `insert into ${schema}.meta (version, operations, home) values (${newest}, '${digest}', ${schema}.here());`
-        : `update ${schema}.meta set version = ${newest}, operations = '${digest}';`,
+      from === 0 ? `insert into ${schema}.meta (home) values (${schema}.here());` : '',
+      `update ${schema}.meta set version = ${newest}, operations = '${digest}', edition = ${edition};`,
     ]
-    await session.run(script.join('\n'))
+    // A later release may have been first.
+    if (!isLater(there)) await session.run(script.join('\n'))
     await session.end('commit')
   } catch (error) {
     await session.end('rollback').catch(() => {})
@@ -75,32 +82,45 @@ export async function migrate(database: Database, schema: string): Promise<strin
     }
     if (stateOf(error) !== '42501') throw error
     // Whoever may use the functions need not be able to change them.
-    if (version === newest) return install
+    if (before.version === newest) return before.install
     const message = `the schema ${schema} is not up to date, and this role may not change it: open it once with the role that owns it`
     throw new MillpondError('StoreUnavailable', message, { cause: error })
   }
-  return (await look(run, schema))[2]
+  return (await look(run, schema)).install
 }
 
 type Run = (script: string) => Promise<Cells[]>
 
+/** The functions that are installed. Version 0: none, or not for this role. */
+interface Functions {
+  version: number
+  digest: string
+  edition: number
+}
+
+const functionsIn = (row: Cells | undefined): Functions => ({
+  version: Number(row?.[0] ?? 0),
+  digest: String(row?.[1]),
+  edition: Number(row?.[2] ?? 0),
+})
+
 /**
  * Adopts what was restored, emptied, or replicated there. To be called on each new connection: it may lead to another server.
- * @returns version and digest of what is installed, and `install`; version 0: nothing, or not for this role
+ * @returns what is installed, and `install`
  */
-export async function look(run: Run, schema: string): Promise<[version: number, digest: string, install: string]> {
-  const find = `select version, operations, install from pg_catalog.json_to_record(${schema}.installed())
-    as found(version integer, operations text, install text)`
+export async function look(run: Run, schema: string): Promise<Functions & { install: string }> {
+  const find = `select version, operations, edition, install from pg_catalog.json_to_record(${schema}.installed())
+    as found(version integer, operations text, edition integer, install text)`
   try {
     let [found] = await run(find)
-    if (found?.[2] === null) {
+    if (found?.[3] === null) {
       await run(`set transaction isolation level read committed, read write; select ${schema}.adopt()`)
       ;[found] = await run(find)
     }
-    return [Number(found?.[0] ?? 0), String(found?.[1]), String(found?.[2])]
+    return { ...functionsIn(found), install: String(found?.[3]) }
   } catch (error) {
-    // No schema, no function. Without rights on it the attempt to install says what to do.
-    if (NOT_INSTALLED.includes(stateOf(error))) return [0, '', '']
+    // There is no schema or no function, or this role has no right to it. In that case the attempt to install tells what to do.
+    if (NOT_INSTALLED.includes(stateOf(error))) return { ...functionsIn(undefined), install: '' }
     // Nothing else in the statement can be wrong.
     if (stateOf(error) !== '42601') throw error
     throw new MillpondError('InvalidOption', `schema=${schema} is a word of SQL: choose another name`, { cause: error })

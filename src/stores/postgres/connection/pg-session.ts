@@ -1,7 +1,6 @@
 /**
- * A transaction on a connection of the pool. The store's own statements on it have a deadline. A handler's may take as long as they like,
- * but not because the connection is dead without anybody having said so: every so often the server is asked, over
- * another connection, whether it is still at work on it.
+ * A transaction on a connection of the pool. The store's own statements have a deadline. A handler's statement may take as long as it
+ * likes, unless the connection is dead: now and then another connection asks the server whether it still works on the statement.
  */
 import { isError } from '../../../values/realms.ts'
 import { type Cells, type Row, rowsOf, type Session } from './database.ts'
@@ -15,7 +14,7 @@ interface PgSessionOptions {
   settings: string
   /** Ms, of the store's own statements, and between looks at a handler's; undefined: none. */
   timeout: number | undefined
-  /** Whether the server still works on the handler's statement, or that cannot be known. */
+  /** Whether the server still works on the handler's statement. True as well if that cannot be known. */
   alive: () => Promise<boolean>
 }
 

@@ -87,7 +87,7 @@ export class Pg implements Database {
     if (this.#ended) return client.release()
     const over = new AbortController()
     this.#listener = over
-    // At once: the end of the pool would wait for a socket that holds no process.
+    // Close it now: the pool's end waits for all sockets, and this one does not keep the process alive meanwhile.
     over.signal.addEventListener('abort', () => client.release(true))
     client.on('error', () => over.abort())
     client.on('end', () => over.abort())

@@ -71,8 +71,8 @@ export class PostgresJs implements Database {
           return rowsOf(await tx.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], ONE_STATEMENT))
         },
         run: async (script) => cellsOf(await tx.unsafe(script).simple().raw()),
-        // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with
-        // that. Then it finds another one to end.
+        // Our own statement ends the transaction: `sql.begin` would roll it back if any statement failed, even if the handler caught the
+        // error. This begins another transaction, which `sql.begin` then ends.
         afterwards: 'begin read only',
         async release() {
           // On a lost connection its own last statement would never be answered, and end the process.

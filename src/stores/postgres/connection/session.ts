@@ -1,7 +1,7 @@
-/** A transaction on one connection. Once that is lost every call rejects, also those under way, which no client sees to by itself. */
+/** A transaction on one connection. When the connection is lost, every call rejects, also those under way: no client sees to that. */
 import type { Cells, Query, Session } from './database.ts'
 
-/** The connection, as a client has it while the transaction is open. */
+/** The connection while the transaction is open, whichever client it is of. */
 interface Held {
   query: Query
   /** Several statements in one message. @returns the rows of the last one */

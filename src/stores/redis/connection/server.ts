@@ -25,7 +25,7 @@ export async function checkServer(client: Client, where: string): Promise<void> 
   }
 }
 
-/** @param version of Valkey: the one of Redis that it is compatible with; it tells its own apart */
+/** @param version of Redis. Valkey tells the version of Redis that it is compatible with here, and its own in another field */
 function checkVersion(version: string, where: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return

@@ -63,7 +63,7 @@ async function claimAmong(context: StoreContext, request: ClaimRequest, partitio
   const { notifier, patience } = context
   const well = partitions.filter(({ away }) => !away)
   const asked = well.length > 0 ? well : partitions
-  const turn = context.turn++ % asked.length
+  const first = context.rounds++ % asked.length
   let answered = false
   const claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null, limited: false } as Claimed
   const failures = new Failures()
@@ -88,7 +88,7 @@ async function claimAmong(context: StoreContext, request: ClaimRequest, partitio
       return false
     })
   }
-  const order = [...asked.slice(turn), ...asked.slice(0, turn)]
+  const order = [...asked.slice(first), ...asked.slice(0, first)]
   const again = await from(order.slice(0, 1), () => request.limit, order.length > 1)
   for (let rest = [...order.slice(1), ...again]; ; ) {
     const left = request.limit - claimed.jobs.length

@@ -70,7 +70,7 @@ export async function release(context: StoreContext, { queue, items }: OfQueue<R
   return outcomes.map((outcome) => (outcome === 'paused' ? 'ok' : outcome))
 }
 
-/** An ending that rejects may have taken effect. It is sent again as a repetition, which the script answers as if it had not. */
+/** An ending without an answer may have taken effect. When it is sent again, the script learns so, and does not answer `stale` for it. */
 async function end<Item extends Hold, Outcome>(
   context: StoreContext,
   queue: string,
@@ -108,8 +108,8 @@ export async function callHolders<Item extends Hold, Outcome>(
   const homeOf = ({ id, claim }: Item) =>
     (claim && claimedFrom.get(claim)) ?? partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
   const outcomes = answered(await askEach(items, homeOf, call))
-  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since
-  // then.
+  // `stale` may mean that the job is in another partition. The id alone does not tell the partition of a job with a group or key, and the
+  // queue may have been split anew since the claim.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
       outcomes[at] === 'stale' && !(item.claim && claimedFrom.has(item.claim)) && homeOf(item) !== partition

@@ -20,8 +20,8 @@ export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): P
   calls.assertOpen()
   void context.evictionWatch.look(calls.client, context.where)
   // Each bucket is the first in turn, so that none waits for ever behind others.
-  const turn = context.turn++ % BUCKETS
-  const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
+  const first = context.rounds++ % BUCKETS
+  const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + first) % BUCKETS)
   const failures = new Failures()
   const tellLater = (reason: unknown): void => {
     found.trouble = { reason }

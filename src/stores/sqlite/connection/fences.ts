@@ -40,10 +40,13 @@ export class Fences {
 
   /** @param origin `new`: the tables were made just now. `unknown`: nobody had the file open, so a backup may have been put back. */
   open(db: Database, busyTimeout: number, origin: 'new' | 'open' | 'unknown'): void {
-    if (origin === 'open' && whileBusy(busyTimeout, () => this.#read())) return
+    if (whileBusy(busyTimeout, () => this.#read()) && origin === 'open') return
+    const before = this.#floor
     // The floor is on the disk before any fence above it is given out.
     db.exec('pragma synchronous = full')
     inTransaction(db, busyTimeout, () => {
+      // Of clients that open the file at the same time, one raises the floor: a raise since the first look serves this one too.
+      if (this.#read() && (origin === 'open' || this.#floor > before)) return
       if (origin !== 'new') this.#raise()
       this.accept()
     })

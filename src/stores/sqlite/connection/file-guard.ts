@@ -8,7 +8,7 @@ import { isMillpondError, MillpondError } from '../../../values/errors.ts'
 
 /** In ms. */
 const LIBRARY_INTERVAL = 1000
-/** A look at many open files is as much rarer as it takes longer, so it costs 1 % of the time at most. */
+/** After a look, the next one waits at least this many times as long as the look took. So looks cost 1 % of the time at most. */
 const LIBRARY_SHARE = 100
 
 const isSame = (one: BigIntStats, other: BigIntStats | undefined): boolean =>

@@ -100,8 +100,10 @@ export function connect({ path, busyTimeout, module }: Settings): Opened {
   try {
     if (isMissing) createPrivate(path)
     if (existsSync(path)) removeDrafts(path)
-    // The last connection removes the log. After a crash it is still there.
-    const wasOpen = existsSync(path) && existsSync(`${realpathSync(path)}-wal`)
+    // The last connection removes the log. After a crash it is still there. An empty one may be that of a client which is
+    // just opening the file, and has not raised the floor of fences yet.
+    const wasOpen =
+      existsSync(path) && (statSync(`${realpathSync(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     const opened = openDatabase(path, module)
     db = opened
     // Where SQLite had to make it. Nothing is in it yet.

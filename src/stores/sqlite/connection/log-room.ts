@@ -45,13 +45,13 @@ export class LogRoom {
     this.#db.exec(`pragma journal_size_limit = ${Math.min(KEPT, 2 * wanted * this.#pageSize)}`)
   }
 
-  /** On a full disk, outside of transactions: brings the log into the database and gives its space back. False: it cannot now. */
+  /** For a full disk: brings the log into the database and frees its space. Not within a transaction. @returns false: it cannot now */
   make(): boolean {
     this.#nextLook = 0
     try {
       return columnOf(this.#db.prepare('pragma wal_checkpoint(truncate)').get(), 'busy') === 0
     } catch {
-      // There is no room for that either, until someone makes some. The error that led here tells of it.
+      // Even this needs space, which somebody must free. The caller throws the error of the full disk.
       return false
     }
   }

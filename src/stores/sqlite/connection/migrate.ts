@@ -56,8 +56,8 @@ export function migrate(db: Database, { path, module, busyTimeout }: File): bool
     const message = `${path} has tables of version ${version}, this Millpond knows up to ${NEWEST}: upgrade this process`
     throw new MillpondError('StoreVersion', message)
   }
-  // Without the write lock first, as a process that opens a current file should wait for nobody. The first process to open
-  // a file repairs its log, and even readers have to wait for that.
+  // Look first without the write lock, so that a process that opens a current file waits for nobody. It may be busy even so: the first
+  // process that opens a file repairs its log, and readers must wait for that.
   const read = () => ({ version: check(versionOf(db)), found: schemaOf(db) })
   const { version, found } = whileBusy(busyTimeout, read)
   if (version === NEWEST) {

@@ -29,7 +29,7 @@ export function claim(context: StoreContext, request: ClaimRequest): PackedClaim
   return answer
 }
 
-/** Stores what the queue's rate and pause count as, where they lie further ahead than that. */
+/** Lowers the queue's rate and pause to the furthest that they may lie ahead of now, and stores that. */
 function bound({ statements, queues, now }: StoreContext, name: string): void {
   const settings = queues.find(name)?.settings
   if (settings === undefined || settings.isPaused || settings.heldUntil <= now) return
@@ -74,7 +74,8 @@ function take(context: StoreContext, request: ClaimRequest, queue: Queue, answer
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
     queue.move('waiting', 'running', statements.run('claim/claim', { ...parameters, floor }))
-    if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
+    if (isGrouped)
+      for (const name of ['turns', 'virtual', 'start', 'place']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
   return start === null ? startAt : integerOrNull(start_at)

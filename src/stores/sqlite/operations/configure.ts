@@ -42,7 +42,7 @@ export function settings(
 
 /** What claims and bells look at. */
 const LIMITS = ['paused', 'running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
-const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
+const GROUPING = ['count', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
 
 export function limitGroup(context: StoreContext, { queue, group, limits }: GroupLimitsChange): void {
   configure(context, { queue, grouped: true })

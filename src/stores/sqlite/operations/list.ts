@@ -12,7 +12,7 @@ const FIRST: Readonly<Record<JobState, number>> = {
   ...{ scheduled: Number.MIN_SAFE_INTEGER, running: Number.MIN_SAFE_INTEGER },
   ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
 }
-/** Jobs that a filter looks at: in a call, unless its limit is higher, and at a time. */
+/** Most jobs that a filter looks at in one call (more if its limit is higher), and in one statement. */
 const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
 /** Data that a filter by text looks at in a call. */

@@ -17,7 +17,7 @@ export function remove(context: StoreContext, request: RemoveRequest): Removed {
   }
   if (state === undefined) {
     queues.write()
-    statements.run('remove/queue', { queue })
+    if (statements.run('remove/queue', { queue }) > 0) statements.run('remove/removals')
     queues.removed(queue)
   }
   return { removed, more: false }

@@ -1,0 +1,139 @@
+/**
+ * The pushes of a queue object, each on one way to the store:
+ *
+ *   prepared ──settings known──► the pond's pusher, or its waiters for capacity ──► the outcome, as a result or an error
+ *      └─ with `tx` ──► the caller's transaction
+ */
+
+import type { NewJob, PushOutcome } from '../store.ts'
+import { lacking } from '../values/capabilities.ts'
+import { kindOf } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { defined } from '../values/options.ts'
+import type { PondInternals } from './internals.ts'
+import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import type { QueueOptions } from './queue-options.ts'
+import type { UnsentSettings } from './unsent-settings.ts'
+
+export class Producer {
+  readonly #queue: string
+  readonly #pond: PondInternals
+  readonly #preparer: Preparer
+  readonly #settings: UnsentSettings
+  readonly #waits: boolean
+
+  constructor(
+    queue: string,
+    pond: PondInternals,
+    preparer: Preparer,
+    settings: UnsentSettings,
+    whenFull: QueueOptions['whenFull'],
+  ) {
+    this.#queue = queue
+    this.#pond = pond
+    this.#preparer = preparer
+    this.#settings = settings
+    this.#waits = whenFull === 'wait'
+    if (this.#waits) pond.capacityWaiters.listen()
+  }
+
+  /** Never throws: errors are in the promise. */
+  push(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
+    try {
+      this.#pond.assertOpen()
+      const job = this.#preparer.prepare(data, options)
+      const tx = options?.tx
+      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
+      return this.#push(job, tx)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Never throws: errors are in the promise. */
+  pushMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
+    try {
+      this.#pond.assertOpen()
+      if (!Array.isArray(items)) {
+        throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
+      }
+      const jobs = this.#preparer.prepareMany(items, options)
+      const tx = options?.tx
+      if (jobs instanceof Promise) return this.#pond.pending(jobs.then((checked) => this.#pushMany(checked, tx)))
+      return this.#pond.pending(this.#pushMany(jobs, tx))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #push(job: NewJob, tx: unknown): Promise<Pushed> {
+    if (tx !== undefined) return this.#pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const ready = this.#settings.send()
+    return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
+  }
+
+  /** Without settings to tell first, the jobs have their place among the pushes before this returns. */
+  async #pushMany(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
+    const pushed: Pushed[] = []
+    try {
+      if (tx === undefined) {
+        const ready = this.#settings.send()
+        if (ready !== undefined) await ready
+        await this.#addMany(jobs, pushed)
+      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInTransaction(tx, batch)))
+    } catch (error) {
+      if (!(error instanceof MillpondError)) throw error
+      throw new MillpondError(error.code, error.message, { cause: error, queue: this.#queue, pushed: pushed.length })
+    }
+    return pushed
+  }
+
+  #add(job: NewJob): Promise<Pushed> {
+    const { capacityWaiters, pusher } = this.#pond
+    if (this.#waits) return capacityWaiters.push(job).then((one) => this.#pushed(job, one))
+    return pusher.push(job).then(([outcome]) => this.#pushed(job, outcome))
+  }
+
+  /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
+  async #addMany(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
+    const { capacityWaiters, pusher } = this.#pond
+    const calls = this.#waits
+      ? jobs.map((job) => capacityWaiters.push(job, jobs).then((outcome) => [outcome]))
+      : pusher.pushMany(jobs)
+    let index = 0
+    for (const call of await Promise.allSettled(calls)) {
+      if (call.status === 'rejected') throw call.reason
+      for (const outcome of call.value) {
+        const job = jobs[index++]
+        if (job !== undefined) pushed.push(this.#pushed(job, outcome))
+      }
+    }
+  }
+
+  /** @throws QueueFull, the outcome's error */
+  #pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
+    if (outcome?.error !== undefined) throw outcome.error
+    if (outcome === undefined || outcome.status === 'full') {
+      this.#pond.events.emit('full', { queue: this.#queue })
+      throw this.#queueFull()
+    }
+    const { id, status } = outcome
+    const existing = status === 'existing'
+    this.#pond.pushed(job, id, existing)
+    return { id, existing }
+  }
+
+  async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
+    const { store } = this.#pond
+    if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
+    if (!store.transactions.takesSettings) await this.#settings.send()
+    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings.unsent }) })
+    if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
+    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
+  }
+
+  #queueFull(): MillpondError {
+    const message = `queue ${this.#queue} is full; push again later, or open it with whenFull: 'wait'`
+    return new MillpondError('QueueFull', message, { queue: this.#queue })
+  }
+}
