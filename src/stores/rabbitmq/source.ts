@@ -53,6 +53,8 @@ export class Source {
   readonly #wanted = new Map<string | symbol, Pick<ClaimRequest, 'limit' | 'minPriority'>>()
   #fitting: Promise<unknown> = Promise.resolve()
   #isWatching = false
+  /** Jobs may be on their way here that a claim has to give. */
+  #mayMiss = true
   #trouble: MillpondError | undefined
   /** What this process did. */
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
@@ -90,7 +92,7 @@ export class Source {
       const channel = await this.#channel.get()
       await this.#fit(channel)
       // What was pushed before the claim was sent to us before the answer to a call on the same channel.
-      if (this.#readyFrom(minPriority) < limit || this.#lines.length > 1) await this.settled()
+      if (this.#readyFrom(minPriority) === 0 || this.#mayMiss) await this.settled()
     } finally {
       this.#wanted.delete(claim)
     }
@@ -150,8 +152,14 @@ export class Source {
     this.#watch()
   }
 
+  /** This process has put jobs into the queue. A claim that follows gives them, so it waits until they are here. */
+  pushed(): void {
+    this.#mayMiss = true
+  }
+
   /** Resolves when RabbitMQ has read all that was acknowledged: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
+    this.#mayMiss = false
     await this.#channel.run((channel) => channel.prefetch(1))
   }
 
@@ -220,6 +228,7 @@ export class Source {
     if ((await topology.count(name)) === null) return
     const consumer: Consumer = { line, tag: '', prefetch, unacked: 0 }
     this.#consumers.push(consumer)
+    this.pushed()
     const take = (message: ConsumeMessage | null): void => this.#arrived(channel, consumer, message)
     // Both are sent at once: the prefetch is that of the next consumer.
     const [, { consumerTag }] = await links.in.inTime(

@@ -17,12 +17,18 @@ export class Topology {
   readonly #counting: StandingChannel<Channel>
   #counted: Promise<unknown> = Promise.resolve()
   readonly #names: Names
+  readonly #there = new Set<string>()
   readonly #made = new Map<string, Promise<void>>()
 
   constructor(link: Link, names: Names) {
     this.#channel = new StandingChannel<Channel>(link, (model) => model.createChannel())
     this.#counting = new StandingChannel<Channel>(link, (model) => model.createChannel())
     this.#names = names
+  }
+
+  /** Whether this process has made it. */
+  has(name: string): boolean {
+    return this.#there.has(name)
   }
 
   async line(queue: string, line: Line): Promise<void> {
@@ -72,6 +78,7 @@ export class Topology {
   /** Something that was made is gone: all is made again when it is next needed. */
   forget(): void {
     this.#made.clear()
+    this.#there.clear()
   }
 
   #after = (wait: number): string => (wait === SHORTEST_WAIT ? this.#names.due : this.#names.wait(wait / 2))
@@ -89,6 +96,7 @@ export class Topology {
     if (known !== undefined) return known
     const making = this.#channel.run(async (channel) => {
       await make(channel, name)
+      this.#there.add(name)
     })
     this.#made.set(name, making)
     making.catch(() => this.#made.delete(name))

@@ -43,12 +43,11 @@ export async function sendBack(traffic: Traffic, parcels: readonly Parcel[]): Pr
 }
 
 async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {
-  const { registry, topology, names, publisher } = traffic
-  for (const { queue, line: direct, delay } of parcels) {
-    const line = delay > 0 ? againOf(priorityOf(direct)) : direct
-    await topology.line(queue, line)
-    if (!registry.of(queue).lines.includes(line)) await registry.append({ queue, line })
-    if (delay > 0) for (const wait of waitsOf(delay).waits) await topology.wait(wait)
+  const { topology, names, publisher } = traffic
+  for (const parcel of parcels) {
+    const { queue, line, delay } = parcel
+    const name = names.line(queue, delay > 0 ? againOf(priorityOf(line)) : line)
+    if (delay > 0 || !topology.has(name)) await prepare(traffic, parcel)
   }
   try {
     return await publisher.publish(parcels.map((parcel) => letterOf(names, parcel)))
@@ -56,6 +55,13 @@ async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<P
     if (error instanceof Error && isMissing(error.cause)) topology.forget()
     throw error
   }
+}
+
+async function prepare({ topology, registry }: Traffic, { queue, line: direct, delay }: Parcel): Promise<void> {
+  const line = delay > 0 ? againOf(priorityOf(direct)) : direct
+  await topology.line(queue, line)
+  if (!registry.of(queue).lines.includes(line)) await registry.append({ queue, line })
+  if (delay > 0) for (const wait of waitsOf(delay).waits) await topology.wait(wait)
 }
 
 export const LEASE_LOST: JobError = {

@@ -53,7 +53,8 @@ export function parcelOf(job: NewJob | JobRecord, settings: Defaults, now: numbe
   const dueAt = 'dueAt' in job ? job.dueAt : (job.runAt ?? now + job.delay)
   const pushedAt = 'pushedAt' in job ? job.pushedAt : now
   const headers: Headers = {
-    ...{ [HEADER.place]: lastPlace, [HEADER.attempts]: job.attempts ?? settings.attempts, [HEADER.pushed]: pushedAt },
+    ...{ [HEADER.place]: lastPlace, [HEADER.attempts]: job.attempts ?? settings.attempts },
+    ...(pushedAt !== Math.floor(lastPlace / 1000) && { [HEADER.pushed]: pushedAt }),
     ...(group !== null && { [HEADER.group]: group }),
     ...(timeout !== null && { [HEADER.timeout]: timeout }),
     ...(trace !== null && { [HEADER.trace]: trace }),
@@ -88,8 +89,8 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: Default
   }
   // How often RabbitMQ took it back from a process that was lost. Classic queues say only whether they did.
   const lost = number('x-delivery-count', fields.redelivered && line === FOREIGN ? 1 : 0)
-  const pushedAt = number(HEADER.pushed, now)
   const place = number(HEADER.place, 0)
+  const pushedAt = number(HEADER.pushed, place === 0 ? now : Math.floor(place / 1000))
   const job: ClaimedJob = {
     id: ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
     fence: number(HEADER.fence, 0) + lost + 1,

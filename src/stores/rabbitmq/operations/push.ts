@@ -40,6 +40,7 @@ async function pushThese(
     const isPushed = fitting.has(job) && sent.shift() === 'stored'
     const source = sourceOf(context, job.queue)
     if (isPushed) source.totals.pushed++
+    if (isPushed) source.pushed()
     if (isPushed && !source.isConsuming) context.bells.ring('work', job.queue)
     return { status: isPushed ? 'pushed' : 'full', id: job.id }
   })
