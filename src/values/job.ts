@@ -52,7 +52,7 @@ export class Job<Data = unknown> {
     return new Date(this.#dueAt)
   }
 
-  /** Of a message that another program published to RabbitMQ: its headers, and its properties by their AMQP names. null: of any other job. */
+  /** Of a message that another program published to RabbitMQ: its headers, and its properties by their AMQP names. Else null. */
   get headers(): Readonly<Record<string, unknown>> | null {
     return this.#headers ?? null
   }

@@ -14,7 +14,8 @@ const REFUSED = /ACCESS[_-]REFUSED|NOT[_-]ALLOWED|CONNECTION[_-]FORCED|handshake
 
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreUnavailable:
-    'RabbitMQ cannot be reached or refuses us; a call without an answer may have taken effect, and a push that is repeated may be stored twice',
+    'RabbitMQ cannot be reached or refuses us; a call without an answer may have taken effect, ' +
+    'and a push that is repeated may be stored twice',
   LeaseLost:
     'RabbitMQ took the running jobs of the queue back, because one was not acknowledged within its consumer_timeout; ' +
     'raise it in rabbitmq.conf above the longest handler',

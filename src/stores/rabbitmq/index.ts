@@ -1,6 +1,6 @@
 /**
  * The RabbitMQ store: for teams that have RabbitMQ, 3.10 or later. AMQP finds no message by its id, and shows none without delivering it,
- * so the store lacks what needs that: see CAPABILITIES and docs/rabbitmq.md. What is in RabbitMQ is described in contract/rabbitmq/README.md.
+ * so the store lacks what needs that: see CAPABILITIES and docs/rabbitmq.md. contract/rabbitmq/README.md says what is in RabbitMQ.
  *
  * URL: `amqp://user:password@host:5672/vhost`, `amqps://…` with TLS, `amqp://a,b,c/vhost` for the nodes of a cluster. Options, in the URL's
  * query or as the second argument:

@@ -22,7 +22,7 @@ export async function sweep(context: StoreContext, { limit }: { limit: number })
   return { lost, promoted: 0, expired: 0, more, nextDue: null, queues: context.registry.queues.size }
 }
 
-async function takeBack(context: StoreContext, queue: string, source: Source, silent: Delivery[]): Promise<void[]> {
+async function takeBack(context: StoreContext, queue: string, source: Source, silent: Delivery[]): Promise<'ok'[]> {
   const isLast = ({ job }: Delivery): boolean => job.attempt >= job.attempts
   const changes = ({ job }: Delivery) => ({ [HEADER.due]: context.now(), [HEADER.attempt]: job.attempt })
   await sendBack(
@@ -36,5 +36,5 @@ async function takeBack(context: StoreContext, queue: string, source: Source, si
     const { id, attempt } = each.job
     context.lost.push({ id, queue, attempt, state: isLast(each) ? 'dead' : 'waiting' })
   }
-  return []
+  return silent.map(() => 'ok')
 }
