@@ -69,7 +69,9 @@ async function byMillpond(url: string, name: string): Promise<Contender> {
       // With it go the last acknowledgements.
       await pond.close()
     },
-    close: () => pond.close(),
+    async close() {
+      await pond.close()
+    },
   }
 }
 
