@@ -184,7 +184,10 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.match(second.message, /alarm.*nothing of the call was stored/)
     const items = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
     assert.deepEqual(await store.operations.complete({ queue: 'q', items }), ['ok'])
-    assert.equal((await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: null })).jobs.length, 1)
+    await until(async () => {
+      const claimed = await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: null })
+      return claimed.jobs.length === 1
+    }, 'the other job is claimed')
     await limitMemory('0.4')
     await until(async () => {
       const pushed = await store.operations.push({ jobs: [newJob()] }).catch(() => [])
