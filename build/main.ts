@@ -5,7 +5,7 @@
  * In the sources these modules read files; here each is replaced by one that holds the texts:
  *   stores/STORE/sql-files.js, lua-files.js  the SQL or Lua of `contract/STORE/`
  *   cache/redis/lua-files.js                 the Lua of `contract/cache/`
- *   stores/sqlite/connection/thread-code.js  the thread with all that it imports, as a data: URL
+ *   FOLDER/PROGRAM-code.js                   the code of a thread or process with all that it imports, as a data: URL
  *   serve/version.js                         the package's version
  */
 import { execFileSync } from 'node:child_process'
@@ -48,25 +48,38 @@ for (const [module, contract, files] of [
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 write('serve/version.js', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
 
-const thread = await build({
-  entryPoints: [inFolder('stores/sqlite/connection/thread.js')],
-  bundle: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node22',
-  legalComments: 'none',
-  write: false,
-  logLevel: 'error',
-  // In stack traces this name stands for the whole URL.
-  footer: { js: '//# sourceURL=millpond/stores/sqlite/connection/thread.js' },
-})
-const code = JSON.stringify(thread.outputFiles[0]?.text)
-write(
-  'stores/sqlite/connection/thread-code.js',
-  'The thread with all that it imports.',
-  `const CODE = ${code};\nexport const THREAD = new URL(\`data:text/javascript;base64,\${Buffer.from(CODE).toString('base64')}\`);`,
-)
-// They are in thread-code.js, and nothing else imports them; the readers of files are of no use.
-for (const name of ['stores/sqlite/connection/thread', 'stores/contract-files']) {
+/** Programs that run in a thread or process of their own: module, function that gives its URL. One may hold another one before it. */
+const PROGRAMS = [
+  ['stores/sqlite/connection/thread', 'threadCode'],
+  ['worker/isolated/watchdog', 'watchdogCode'],
+  ['worker/isolated/child', 'childCode'],
+] as const
+
+for (const [module, name] of PROGRAMS) {
+  const bundle = await build({
+    entryPoints: [inFolder(`${module}.js`)],
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    legalComments: 'none',
+    write: false,
+    logLevel: 'error',
+    // Without the native part, which would have to be a file.
+    alias: { msgpackr: 'msgpackr/pack' },
+    nodePaths: [join(ROOT, 'node_modules')],
+    // In stack traces this name stands for the whole URL.
+    footer: { js: `//# sourceURL=millpond/${module}.js` },
+  })
+  const code = JSON.stringify(bundle.outputFiles[0]?.text)
+  const url = "'data:text/javascript;base64,' + Buffer.from(CODE).toString('base64')"
+  write(
+    `${module}-code.js`,
+    'A program with all that it imports.',
+    `const CODE = ${code};\nexport const ${name} = () => new URL(${url});`,
+  )
+}
+// Programs are in their -code.js, and nothing else imports them; the readers of files are of no use.
+for (const name of [...PROGRAMS.map(([module]) => module), 'stores/contract-files']) {
   for (const ending of ['.js', '.d.ts']) rmSync(inFolder(name + ending))
 }

@@ -15,7 +15,9 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   coalesce: async () => play(program, (await import('./coalesce/experiment.ts')).coalesce, args),
   priorities: async () => play(program, (await import('./priorities/experiment.ts')).priorities, args),
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
+  move: async () => play(program, (await import('./move/experiment.ts')).moving, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),
+  isolation: async () => play(program, (await import('./isolation/experiment.ts')).isolation, args),
 }
 
 const start = EXPERIMENTS[name]

@@ -18,6 +18,7 @@ export function newJobs(queue: string, groups: readonly (string | null)[]): NewJ
 export const LOOKS = ['list waiting', 'list dead', 'stats', 'find'] as const
 export type Look = (typeof LOOKS)[number]
 const PAGE = 100
+const PER_LIST = 1000
 
 /** One queue of a store. */
 export class Calls {
@@ -78,6 +79,28 @@ export class Calls {
       await this.#store.operations.list({ queue: this.#queue, state, limit: PAGE })
     }
     return performance.now() - began
+  }
+
+  /** The data of all waiting and scheduled jobs. A store without lists gives them as claims, which it gets back when it is closed. */
+  async waiting(): Promise<number[]> {
+    const numbers: number[] = []
+    if (!this.#store.capabilities.lists) {
+      for (;;) {
+        const jobs = await this.claim('lab', PER_LIST)
+        if (jobs.length === 0) return numbers
+        numbers.push(...jobs.map(({ data }) => Number(data.body)))
+      }
+    }
+    for (const state of ['waiting', 'scheduled'] as const) {
+      let after: string | undefined
+      do {
+        const request = { queue: this.#queue, state, limit: PER_LIST, ...(after !== undefined && { after }) }
+        const { jobs, next } = await this.#store.operations.list(request)
+        numbers.push(...jobs.map(({ data }) => Number(data.body)))
+        after = next ?? undefined
+      } while (after !== undefined)
+    }
+    return numbers
   }
 
   close(): Promise<void> {

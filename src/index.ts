@@ -20,15 +20,26 @@ export {
 } from './coalesce/index.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { ResultOptions } from './pond/internals.ts'
+export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export type { JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
+export {
+  type Measured,
+  type Plan,
+  type PlanFormula,
+  type PlanOptions,
+  type PlanTargets,
+  plan,
+  type QueuePlan,
+  type QueuePlanOptions,
+} from './pond/plan.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
 export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { UpdateOptions } from './pond/update.ts'
-export type { BatchJobOptions, BatchWorkOptions, WorkOptions } from './pond/work-options.ts'
+export type { BatchJobOptions, BatchWorkOptions, IsolatedWorkOptions, WorkOptions } from './pond/work-options.ts'
 export type { WorkerInfo } from './pond/worker-info.ts'
 export type {
   Capabilities,

@@ -160,6 +160,11 @@ export interface Capabilities {
   transactions: boolean
   /** Handlers can read a replica of the store's database. */
   replicas: boolean
+  /**
+   * `spill` of a push: what a full queue has no room for goes to a durable store, and so does all the rest when this one
+   * closes. With `durable` false: what is in memory is lost in a crash.
+   */
+  spill: boolean
   /** `configure` and `settings`. */
   settings: boolean
   /** Pushes that are due later, and failures with a delay. */

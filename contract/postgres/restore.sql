@@ -5,6 +5,68 @@
 -- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
 --      does. So of a push and a restore of one id at the same time, the later one finds the other's.
 
+-- Jobs that are all scheduled or waiting, in few statements. False: an id or a key is known already, and nothing was stored.
+create or replace function millpond.restore_live(p_records json, p_now bigint) returns boolean
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_name    text;
+  v_jobs    millpond.waiting[];
+  v_ids     uuid[];
+  v_removed bigint := millpond.removed_fence();
+  v_since   bigint;
+begin
+  for v_name in select distinct queue from json_to_recordset(p_records) as each(queue text) loop
+    perform millpond.queue_of(v_name);
+  end loop;
+  v_jobs := array(
+    select row(
+      nextval('millpond.place'), coalesce(pushed_at, p_now), due_at, timeout, started_at, id, queue_id,
+      greatest(coalesce(fence, 0), v_removed), coalesce(attempt, 0), attempts, priority, coalesce(cost, 1),
+      case when limits = 'groups' and state = 'waiting' then -1 else 0 end,
+      state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
+      millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error, null
+    )::millpond.waiting
+    from (
+      select given.*, queues.id as queue_id, queues.limits
+      from rows from (json_to_recordset(p_records) as (
+        id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
+        cost integer, timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, worker text, data text,
+        progress text, error text
+      )) with ordinality as given(
+        id, queue, state, priority, attempt, attempts, fence, key, "group", cost, timeout, trace, pushed_at, due_at, started_at, worker,
+        data, progress, error, nth
+      ) join millpond.queues on queues.name = given.queue
+      order by nth
+    ) as each
+  );
+  if exists (select from unnest(v_jobs) where fence not between 0 and 9007199254740000 or attempt not between 0 and 1000000000
+    or least(pushed_at, started_at) < 0 or greatest(pushed_at, started_at) > 8640000000000000) then
+    raise exception 'InvalidOption: fence, attempt or a time of a restored job is out of range' using errcode = '22023';
+  end if;
+  perform millpond.check_job(priority, due_at, attempts, timeout, key, "group", cost, trace) from unnest(v_jobs);
+  v_ids := array(select id from unnest(v_jobs));
+  begin
+    insert into millpond.keys (queue, key, id) select queue, key, id from unnest(v_jobs) where key is not null order by queue, key;
+    insert into millpond.waiting select job.* from unnest(v_jobs) as job;
+    -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
+    if millpond.known_ids(v_ids) is not null then raise unique_violation; end if;
+  exception when unique_violation then
+    return false;
+  end;
+  v_since := millpond.removed_fence();
+  if v_since > v_removed then update millpond.waiting set fence = v_since where id = any (v_ids) and fence < v_since; end if;
+  insert into millpond.arrivals (queue, groups)
+  select queue, array_agg(coalesce("group", '') order by place) from unnest(v_jobs) where line = -1 group by queue;
+  insert into millpond.moves (queue, segment, was, becomes, cause, count)
+  select queue, -1, 'new', state, 'restore', count(*) from unnest(v_jobs) group by queue, state;
+  perform millpond.ring_all(array(
+    select distinct 'work:' || queues.name from unnest(v_jobs) as job join millpond.queues on queues.id = job.queue
+    where job.due_at < p_now + 1000
+  ));
+  return true;
+end $$;
+
 create or replace function millpond.restore(records json, now bigint default null) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -32,6 +94,10 @@ begin
     perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
     perform setval('swept_whole', 0);
   else perform hold_time('due', restore.now);
+  end if;
+  if not exists (select from json_to_recordset(restore.records) as each(state text)
+    where state is null or state not in ('scheduled', 'waiting')) and restore_live(restore.records, v_now) then
+    return array_fill('restored'::text, array[json_array_length(restore.records)]);
   end if;
   for given in
     select * from json_to_recordset(restore.records) as each(

@@ -16,10 +16,11 @@ from millpond.histogram import bounds_of, bucket_of, merge, middle_of, percentil
 from millpond.ids import check_id, new_id
 from millpond.names import check_key, check_queue
 from millpond.rate import Rate, rate_of
+from millpond.sizing import Demand, sizing
 from tests.vectors import Case, LeftOut, label, load, value_of
 
 _encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histogram")
-_ids, _names, _rate = load("ids"), load("keys"), load("rate")
+_ids, _names, _rate, _sizing = load("ids"), load("keys"), load("rate"), load("sizing")
 
 
 def _refuses(code: str, call: Any, *args: Any) -> str:
@@ -189,3 +190,16 @@ def test_rate_texts() -> None:
 @pytest.mark.parametrize("case", _rate["refused"], ids=label)
 def test_rate_refused(case: Case) -> None:
     _refuses("InvalidOption", rate_of, case["rate"])
+
+
+@pytest.mark.parametrize("case", _sizing["cases"], ids=label)
+def test_sizing(case: Case) -> None:
+    given = dict(case["in"])
+    actual, expected = sizing(Demand(drain_within=given.pop("drainWithin"), **given)), case["out"]
+    if expected is None or actual is None:
+        assert actual is expected
+        return
+    assert (actual.workers, actual.queue) == (expected["workers"], expected["queue"])
+    for name, value in {**expected, **expected["wait"]}.items():
+        if name not in ("wait", "workers", "queue"):
+            assert getattr(actual, name) == pytest.approx(value, rel=1e-6), name

@@ -1,13 +1,11 @@
 /** Checks of what callers pass. */
 import type { Client } from '../stores/redis-client/settings.ts'
-import { type Duration, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
+import type { MillpondError } from '../values/errors.ts'
 import { checkFunction, checkOptions, isBoolean, isDuration, isFunction, type Rules } from '../values/options.ts'
+import { bytesOf, type Size } from '../values/sizes.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
-
-/** Bytes, or a text such as `'64mb'`. A kb has 1,024 bytes. */
-type Size = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 export interface CacheOptions {
   /**
@@ -80,18 +78,6 @@ export interface Life extends Lives {
   jitter: number
 }
 
-const UNITS: Readonly<Record<string, number>> = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
-
-function bytesOf(given: unknown, name: string, most: number): number {
-  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(kb|mb|gb)$/.exec(typeof given === 'string' ? given : '') ?? []
-  const bytes = number === undefined ? given : Math.round(Number(number) * (UNITS[unit] ?? 1))
-  if (typeof bytes === 'number' && Number.isInteger(bytes) && bytes >= 0 && bytes <= most) return bytes
-  throw new MillpondError(
-    'InvalidOption',
-    `${name} must be a whole number of bytes from 0 to ${most}, or a text such as '64mb'; got ${shown(given)}`,
-  )
-}
-
 const MAX_MEMORY = 1024 ** 4
 /** What fits the head of a stored value, its count of chunks and V8's buffers. */
 const MAX_VALUE = 4 * 1024 ** 3 - 1024
@@ -100,10 +86,10 @@ const MAX_VALUE = 4 * 1024 ** 3 - 1024
 export function checkCacheOptions(options: CacheOptions) {
   const rules: Rules<CacheOptions> = {
     prefix: (value) => typeof value === 'string' || 'a text',
-    memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
+    memory: (value) => bytesOf(value, 'memory', 0, MAX_MEMORY) >= 0,
     drift: isDuration(100, 3_600_000),
     timeout: isDuration(100, 600_000),
-    maxValue: (value) => bytesOf(value, 'maxValue', MAX_VALUE) >= 0,
+    maxValue: (value) => bytesOf(value, 'maxValue', 0, MAX_VALUE) >= 0,
     cluster: isBoolean,
     client: (value) => typeof value === 'object' || 'a Redis or Cluster of ioredis',
     onError: isFunction,
@@ -111,9 +97,9 @@ export function checkCacheOptions(options: CacheOptions) {
   const { prefix, timeout, cluster, client, ...given } = checkOptions<CacheOptions>(options, rules, 'Cache.open')
   return {
     redis: { prefix, timeout: timeout && milliseconds(timeout, 'timeout'), cluster, client },
-    memory: bytesOf(given.memory ?? '64mb', 'memory', MAX_MEMORY),
+    memory: bytesOf(given.memory ?? '64mb', 'memory', 0, MAX_MEMORY),
     drift: milliseconds(given.drift ?? '5s', 'drift'),
-    maxValue: bytesOf(given.maxValue ?? '1gb', 'maxValue', MAX_VALUE),
+    maxValue: bytesOf(given.maxValue ?? '1gb', 'maxValue', 0, MAX_VALUE),
     onError: given.onError,
   }
 }

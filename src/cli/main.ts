@@ -29,6 +29,8 @@ const terminal = {
   env: process.env,
   out: (text: string) => void process.stdout.write(text),
   err: (text: string) => void process.stderr.write(text),
+  isTTY: { out: process.stdout.isTTY, err: process.stderr.isTTY },
+  columns: () => process.stderr.columns,
 }
 const running = await run(process.argv.slice(2), terminal, stop.signal)
 if (typeof running === 'number') {

@@ -1,53 +1,63 @@
-/** The commands. */
+/** From the arguments of the program to its exit code. */
 
 import { version } from '../serve/version.ts'
 import { shown } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
-import { type Running, startServing } from './serve.ts'
-import { SERVE_HELP, serveSettings, UsageError } from './settings.ts'
-
-const HELP = `millpond: a work queue over the store you already have
-
-  millpond serve      the queue for every language, over HTTP
-  millpond --help     this text; millpond serve --help: its options
-  millpond --version  the version
-`
-
-export interface Terminal {
-  env: Readonly<Record<string, string | undefined>>
-  out(text: string): void
-  err(text: string): void
-}
+import { Arguments } from './arguments.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { programHelp, verbHelp } from './help.ts'
+import type { Terminal } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
+import { EXIT, type Running, type Verb } from './verb.ts'
+import { VERBS } from './verbs/index.ts'
 
 /**
  * @param stop aborted when the program is to stop; a service that runs by then is for the caller to stop
  * @returns the exit code, or the running service
  */
 export async function run(args: readonly string[], terminal: Terminal, stop: AbortSignal): Promise<number | Running> {
-  const [command, ...rest] = args
+  const [name, ...rest] = args
+  let verb: Verb | undefined
   const show = (text: string) => {
     terminal.out(text)
-    return 0
+    return EXIT.done
   }
   try {
-    if (command === '--help' || command === '-h' || command === 'help') return show(HELP)
-    if (command === '--version' || command === '-v') return show(`${version()}\n`)
-    if (command === undefined) throw new UsageError('a command is missing')
-    if (command !== 'serve') throw new UsageError(`there is no command ${shown(command)}`)
-    const settings = await serveSettings(rest, terminal.env)
-    if (settings === undefined) return show(SERVE_HELP)
-    return (await startServing(settings, (line) => terminal.err(line), stop)) ?? 0
+    const isHelp = name === '--help' || name === '-h' || name === 'help'
+    if (isHelp && rest[0] === undefined) return show(programHelp(await allVerbs()))
+    if (name === '--version' || name === '-v') return show(`${version()}\n`)
+    verb = await verbOf(isHelp ? rest[0] : name)
+    if (isHelp) return show(verbHelp(verb))
+    const given = new Arguments(rest, verb, terminal.env)
+    if (given.help) return show(verbHelp(verb))
+    return await verb.run({ args: given, terminal, stop })
   } catch (error) {
-    terminal.err(`millpond: ${messageOf(error, command)}\n`)
-    const isUsage = isMillpondError(error, 'UnknownScheme') || isMillpondError(error, 'InvalidOption')
-    return isUsage || error instanceof UsageError ? 2 : 1
+    terminal.err(`millpond: ${messageOf(error, verb)}\n`)
+    return isUsage(error) ? EXIT.usage : EXIT.failed
   }
 }
 
-function messageOf(error: unknown, command: string | undefined): string {
+function isUsage(error: unknown): boolean {
+  return (
+    error instanceof UsageError || isMillpondError(error, 'UnknownScheme') || isMillpondError(error, 'InvalidOption')
+  )
+}
+
+const allVerbs = () => Promise.all(Object.values(VERBS).map(async (load) => (await load()).verb))
+
+/** @throws UsageError */
+async function verbOf(name: string | undefined): Promise<Verb> {
+  if (name === undefined) throw new UsageError('a command is missing')
+  const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+  if (load === undefined)
+    throw new UsageError(`there is no command ${shown(name)}${didYouMean(name, Object.keys(VERBS))}`)
+  return (await load()).verb
+}
+
+function messageOf(error: unknown, verb: Verb | undefined): string {
   if (error instanceof UsageError) {
-    return `${error.message}\nSee millpond ${command === 'serve' ? 'serve ' : ''}--help`
+    return `${error.message}\nSee millpond ${verb === undefined ? '' : `${verb.name} `}--help`
   }
   // Of other errors, such as an address in use, the system's text says enough.
   return isMillpondError(error) ? `${error.code}: ${error.message}` : safeText(error)

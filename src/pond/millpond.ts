@@ -42,7 +42,7 @@ export interface OpenOptions {
 }
 
 export interface PondCloseReport extends CloseReport {
-  /** Live jobs that were lost with a store that is not durable; 0 for durable stores. */
+  /** Live jobs that were lost with a store that is not durable; 0 for durable stores, and for memory with a spill store. */
   dropped: number
 }
 
@@ -76,7 +76,8 @@ export class Millpond implements AsyncDisposable {
   #signals: (() => void) | undefined
 
   /**
-   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`.
+   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`. `memory:` takes the option
+   * `spill`: the URL of a durable store.
    * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
    */
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
@@ -257,7 +258,7 @@ export class Millpond implements AsyncDisposable {
    * still push the next one; later ones reject with `Closed`. May be called more than once.
    * @param options `timeout`: 0 to 24 days, 30 s unless given; it covers `before` as well. `before`: called first. If it fails, the pond is
    * closed all the same, and `close` then rejects with its error.
-   * @throws InvalidOption
+   * @throws InvalidOption; `Store…` where jobs in memory could not be handed to the spill store: the message says how many
    */
   async close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
     const { timeout, before } = pondCloseOptions(options, 'close')
@@ -296,7 +297,8 @@ export class Millpond implements AsyncDisposable {
     this.#sealed = true
     // An unreachable store must not keep the process from ending.
     await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
-    const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
+    const { durable, spill } = this.#store.capabilities
+    const dropped = durable || spill ? 0 : await this.#live()
     await this.#store.close()
     this.#bells.close()
     return { ...report, dropped }

@@ -93,18 +93,24 @@ export class Preparer {
   readonly #pond: { readonly store: Store; readonly maxPayload: number }
   readonly #schema: StandardSchema | undefined
   readonly #limits: Omit<QueueSettings, 'queue'>
+  readonly #spills: boolean
 
-  /** @param limits of the queue, as far as this process knows them */
+  /**
+   * @param limits of the queue, as far as this process knows them
+   * @param spills a job that finds the queue full goes to the spill store
+   */
   constructor(
     queue: string,
     pond: { readonly store: Store; readonly maxPayload: number },
     schema: StandardSchema | undefined,
     limits: Omit<QueueSettings, 'queue'>,
+    spills: boolean,
   ) {
     this.#queue = queue
     this.#pond = pond
     this.#schema = schema
     this.#limits = limits
+    this.#spills = spills
   }
 
   /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
@@ -184,6 +190,7 @@ export class Preparer {
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
+      ...(this.#spills && { spill: true }),
     }
   }
 }

@@ -20,10 +20,10 @@ export interface QueueOptions {
    */
   capacity?: number | null | undefined
   /**
-   * What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for
-   * pushes of this process.
+   * What a push does when the queue is full: reject with `QueueFull`, wait for room, or store the job in the spill store,
+   * which only `memory:` has. `'reject'` unless set. Only for pushes of this process.
    */
-  whenFull?: 'reject' | 'wait' | undefined
+  whenFull?: 'reject' | 'wait' | 'spill' | undefined
   /**
    * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the
    * delay before the next attempt; `'exponential'` unless set. Both are kept in the store, for every process and
@@ -73,7 +73,7 @@ const SETTINGS: Readonly<Record<SettingName, true>> = {
 const QUEUE_RULES: Rules<QueueOptions> = {
   schema: isStandardSchema,
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
-  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
+  whenFull: (value) => value === 'reject' || value === 'wait' || value === 'spill' || "'reject', 'wait' or 'spill'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
   lease: isDuration(DEFAULTS.bounds.lease.least),
   timeout: (value) => value === null || isDuration()(value, 'timeout'),
@@ -93,6 +93,13 @@ const { schema: _schema, whenFull: _whenFull, ...OVERRIDE_RULES } = QUEUE_RULES
 /** @throws InvalidOption */
 export function checkQueueOptions(queue: string, options: QueueOptions | undefined): QueueOptions {
   return checkOptions(options, QUEUE_RULES, `queue ${queue}`)
+}
+
+/** @throws NotSupported: the store cannot spill */
+export function needsSpill(store: Store, queue: string, { whenFull }: QueueOptions): void {
+  if (whenFull !== 'spill' || store.capabilities.spill) return
+  const message = `queue ${queue}: whenFull: 'spill' needs a pond opened with 'memory:' and the option spill, the URL of a durable store`
+  throw new MillpondError('NotSupported', message, { queue })
 }
 
 /** The settings that the store keeps. @throws InvalidOption */

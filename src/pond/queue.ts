@@ -7,20 +7,23 @@ import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkFunction, checkOptions, defined, isInteger } from '../values/options.ts'
+import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
+import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
+import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
 import { Producer } from './producer.ts'
 import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
   checkSettingNames,
+  needsSpill,
   type OverrideOptions,
   overriddenIn,
   overrideSettings,
@@ -33,7 +36,7 @@ import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeJobs, requeueDead } from './steps.ts'
 import { UnsentSettings } from './unsent-settings.ts'
 import { jobUpdate, type UpdateOptions } from './update.ts'
-import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
+import { type BatchWorkOptions, type IsolatedWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return,
@@ -57,10 +60,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) needsLimits(pond.store, limits, `limits of queue ${this.name}`)
+    needsSpill(pond.store, this.name, this.#options)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#settings = new UnsentSettings(pond.settings, settingsOf(this.name, this.#options))
     this.#settings.send()
-    const preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
+    const spills = this.#options.whenFull === 'spill'
+    const preparer = new Preparer(this.name, pond, schema, limitSettings(limits), spills)
     this.#producer = new Producer(this.name, pond, preparer, this.#settings, this.#options.whenFull)
   }
 
@@ -99,28 +104,28 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once.
-   * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
+   * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once. With the URL of a module
+   * and the option `isolate`, its default export is the handler, and runs in processes of its own.
+   * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them, or with `isolate`; `isolate` where no
+   * process can be started), Closed
    */
   work(handler: BatchHandler<Handled>, options: BatchWorkOptions): Worker
   work(handler: Handler<Handled, Result | Outcome>, options?: WorkOptions): Worker
+  work(module: URL, options: IsolatedWorkOptions): Worker
   work(
-    handler: Handler<Handled, Result | Outcome> | BatchHandler<Handled>,
-    options?: WorkOptions | BatchWorkOptions,
+    given: Handler<Handled, Result | Outcome> | BatchHandler<Handled> | URL,
+    options?: WorkOptions | BatchWorkOptions | IsolatedWorkOptions,
   ): Worker {
     this.#pond.assertClaiming()
-    checkFunction(handler, 'work takes a function as handler')
     const { store, events, maxPayload } = this.#pond
-    const settings = {
-      queue: this.name,
-      ...workSettings(this.name, options, milliseconds(this.#options.lease ?? '30s', 'lease'), store, events),
-      maxPayload,
-      schema: this.#options.schema,
-      backoff: this.#backoff,
-    }
-    const ready = () => this.#settings.send()
-    // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
-    const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
+    const { schema, lease = '30s' } = this.#options
+    const { isolate, ...terms } = workSettings(this.name, options, milliseconds(lease, 'lease'), store, events)
+    const { handler, isolated } = handlerOf(this.name, given, isolate, { ...terms, maxPayload }, store)
+    const settings = { queue: this.name, ...terms, isolated, maxPayload, schema, backoff: this.#backoff }
+    const sent = () => this.#settings.send()
+    // A module that cannot be loaded must not cost any job an attempt.
+    const ready = isolated === undefined ? sent : () => Promise.all([sent(), isolated.ready()]).then(() => {})
+    const worker = new Worker(store, settings, handler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
   }
@@ -274,5 +279,17 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     await this.#settings.send()
     const [stats] = await store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
+  }
+
+  /**
+   * How many workers the queue needs, from what its workers have measured: starts, run times and the backlog.
+   * While nothing was measured, it is one worker if jobs wait.
+   * @throws InvalidOption, NotSupported (a store without histograms), Closed, `Store…`
+   */
+  async plan(options: QueuePlanOptions = {}): Promise<QueuePlan> {
+    const { minutes, options: given } = checkQueuePlan(options)
+    needs(this.#store, 'histograms', 'plan')
+    const [stats] = await this.#store.operations.stats({ queue: this.name, minutes })
+    return queuePlan(stats, given, minutes)
   }
 }

@@ -9,6 +9,7 @@ import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../v
 import type { BatchSettings } from '../worker/batch-slots.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
+import { type IsolateOptions, isIsolate, processesOf } from './isolate-options.ts'
 
 export interface WorkOptions {
   /** How many handlers run at once; 1 to 100,000, 10 unless set. */
@@ -36,6 +37,8 @@ export interface WorkOptions {
   replicaTimeout?: Duration | undefined
   /** Makes the handler one for batches; see `BatchWorkOptions`. */
   batch?: undefined
+  /** Goes with the URL of a module; see `IsolatedWorkOptions`. */
+  isolate?: undefined
 }
 
 /** The handler gets several jobs at once; see `BatchHandler`. Not with `lanes` or `replica`. */
@@ -50,6 +53,20 @@ export interface BatchWorkOptions {
   window?: Duration | undefined
   /** Run each batch in a transaction that commits with the completions; see `BatchContext.tx`. false unless set. As in `WorkOptions`. */
   transaction?: boolean | undefined
+  /** Goes with the URL of a module; see `IsolatedWorkOptions`. */
+  isolate?: undefined
+}
+
+/**
+ * The handler is the default export of a module, which runs in processes of its own. `transaction` and `replica` are refused with
+ * `NotSupported`: a connection of the store does not reach into another process.
+ */
+export interface IsolatedWorkOptions extends Pick<WorkOptions, 'window' | 'lanes'> {
+  isolate: IsolateOptions
+  /** How many processes there are at most, each with one job or batch at a time; 1 to 1,000, the number of CPU cores unless set. */
+  concurrency?: number | undefined
+  /** Makes the handler one for batches; see `BatchWorkOptions`. */
+  batch?: BatchJobOptions | undefined
 }
 
 export interface BatchJobOptions {
@@ -75,6 +92,7 @@ const WORK_RULES: Rules<Given> = {
   replica: () => true,
   replicaTimeout: isDuration(0),
   batch: (value) => checkOptions(value as BatchJobOptions, BATCH_RULES, 'batch', ['max']) !== null,
+  isolate: isIsolate,
 }
 const BATCH_RULES: Rules<BatchJobOptions> = {
   max: isInteger(1, 10_000),
@@ -86,7 +104,10 @@ const LANE_RULES: Rules<Lane> = { minPriority: isInteger(1, 9), reserve: isInteg
 const isLane = (value: unknown) =>
   checkOptions(value as Lane, LANE_RULES, 'a lane', ['minPriority', 'reserve']) !== null
 
-type Given = Omit<WorkOptions, 'batch'> & { batch?: BatchJobOptions | undefined }
+type Given = Omit<WorkOptions, 'batch' | 'isolate'> & {
+  batch?: BatchJobOptions | undefined
+  isolate?: IsolateOptions | undefined
+}
 
 /** @param lease of the queue, in milliseconds @throws InvalidOption, NotSupported */
 export function workSettings(
@@ -99,10 +120,8 @@ export function workSettings(
   const where = `work on ${queue}`
   const given = checkOptions(options, WORK_RULES, where)
   const batch = batchOf(where, given, lease)
-  const {
-    concurrency = batch === undefined ? DEFAULTS.worker.concurrency : DEFAULTS.worker.batchConcurrency,
-    transaction = false,
-  } = given
+  const { isolate, transaction = false } = given
+  const concurrency = isolate === undefined ? slotsOf(given) : processesOf(where, given)
   if (transaction && store.transactions === undefined) throw lacking(store, 'transactions', 'transaction: true')
   return {
     concurrency,
@@ -110,10 +129,14 @@ export function workSettings(
     window: milliseconds(given.window ?? DEFAULTS.worker.window, 'window') + (batch?.within ?? 0),
     lanes: lanesOf(given, concurrency, store),
     batch,
+    isolate,
     transaction,
     replica: replicaOf(where, given, store, events),
   }
 }
+
+const slotsOf = ({ concurrency, batch }: Given): number =>
+  concurrency ?? (batch === undefined ? DEFAULTS.worker.concurrency : DEFAULTS.worker.batchConcurrency)
 
 function batchOf(where: string, given: Given, lease: number): BatchSettings | undefined {
   if (given.batch === undefined) return undefined

@@ -340,6 +340,30 @@ export const queueReport = reply('Queue', {
     'Milliseconds since a worker last asked for jobs, to within half a minute; null: never.',
   ),
 })
+export const queuePlan = reply(
+  'Plan',
+  {
+    queue: text,
+    workers: described(
+      count,
+      'Jobs that must run at once, the most that was wanted within `hold`: divide by what a process runs.',
+    ),
+    wanted: described(count, 'The same, of this moment.'),
+    load: described(aNumber, 'Jobs that run at once on average.'),
+    utilization: aNumber,
+    drain: described(aNumber, 'Milliseconds until no job waits, with `wanted` workers.'),
+    wait: object(
+      { mean: aNumber, longest: aNumber },
+      {},
+      { description: 'Milliseconds; `longest`: of 99 jobs of 100.' },
+    ),
+    rate: described(aNumber, 'Starts a second, measured.'),
+    work: { type: ['number', 'null'], description: 'Mean run time in milliseconds, measured; null: no job has run.' },
+    backlog: described(count, 'Jobs that wait.'),
+  },
+  undefined,
+  'For autoscalers. A queue that does not exist wants no workers.',
+)
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
 const backoff = object(

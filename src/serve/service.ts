@@ -19,6 +19,7 @@ import { inputOf } from './request-input.ts'
 import { Router } from './route.ts'
 import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
+import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
@@ -66,7 +67,7 @@ export class Service {
     const routes = {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
-      queues: queueRoutes(context),
+      queues: [...queueRoutes(context), ...planRoutes(context)],
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)

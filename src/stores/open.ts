@@ -36,8 +36,38 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
   if (load === undefined) {
     throw new MillpondError('UnknownScheme', `no store answers to ${shownScheme(scheme)}; known are ${known}`)
   }
+  if (scheme === 'memory') {
+    const { url: own, spill, ...rest } = spillOf(text, options)
+    if (spill !== undefined) return observed(await openSpilling(own, rest, spill))
+  }
   const { open } = await load()
   return observed(await open(text, options))
+}
+
+/** A URL, or an object with `url` and the options of that store. */
+async function openSpilling(url: string, options: StoreOptions, spill: unknown): Promise<Store> {
+  const { openMemory } = await import('./memory/index.ts')
+  const { spillOver } = await import('./spill/index.ts')
+  const { store, state } = openMemory(url, options)
+  const isObject = typeof spill === 'object' && spill !== null && 'url' in spill
+  const { url: given, ...own } = isObject ? spill : { url: spill }
+  const clock = options.clock === undefined ? {} : { clock: options.clock }
+  return spillOver(store, state, await openStore(given, { ...clock, ...own }))
+}
+
+/** What the code says beats what the URL says. */
+function spillOf(text: string, { spill, ...options }: StoreOptions): StoreOptions & { url: string; spill?: unknown } {
+  const end = text.indexOf('?')
+  const address = end < 0 ? text : text.slice(0, end)
+  // The URL of the spill store may have a query of its own.
+  const query = new URLSearchParams(end < 0 ? '' : text.slice(end + 1))
+  const given = spill ?? query.get('spill') ?? undefined
+  query.delete('spill')
+  return {
+    ...options,
+    url: query.size === 0 ? address : `${address}?${query}`,
+    ...(given !== undefined && { spill: given }),
+  }
 }
 
 /** What stands before the first colon is no scheme where the URL was written wrongly, and might be a password. */

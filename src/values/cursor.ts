@@ -6,7 +6,7 @@
 import type { JobState } from '../store.ts'
 import { MillpondError } from './errors.ts'
 
-const FORM = /^[a-z]+(\.[0-9a-f-]{1,40}){2,5}$/
+const FORM = /^[a-z]+(\.[0-9a-f-]{1,40}){2,12}$/
 
 export const cursorOf = (state: JobState, ...fields: readonly (number | string)[]): string =>
   [state, ...fields].join('.')

@@ -4,6 +4,12 @@ import { decode, isNestedTooDeep } from './encoding.ts'
 import { isMillpondError, MillpondError } from './errors.ts'
 import { isError } from './realms.ts'
 
+/** What a handler sees of a claim beside the data. */
+export type JobFacts = Pick<
+  ClaimedJob,
+  'id' | 'priority' | 'attempt' | 'attempts' | 'key' | 'group' | 'fence' | 'trace' | 'pushedAt' | 'dueAt' | 'headers'
+>
+
 /** What a handler is given. */
 export class Job<Data = unknown> {
   readonly id: string
@@ -26,7 +32,7 @@ export class Job<Data = unknown> {
   readonly #dueAt: number
   readonly #headers: Readonly<Record<string, unknown>> | undefined
 
-  constructor(queue: string, claimed: ClaimedJob, data: Data) {
+  constructor(queue: string, claimed: JobFacts, data: Data) {
     this.id = claimed.id
     this.queue = queue
     this.data = data

@@ -4,9 +4,11 @@ import { MillpondError } from './errors.ts'
 
 const QUEUE_NAME = /^[A-Za-z0-9][A-Za-z0-9_\-.:/]{0,127}$/
 
+export const isQueueName = (name: unknown): name is string => typeof name === 'string' && QUEUE_NAME.test(name)
+
 /** @throws InvalidName */
 export function checkQueueName(name: unknown): string {
-  if (typeof name === 'string' && QUEUE_NAME.test(name)) return name
+  if (isQueueName(name)) return name
   throw new MillpondError(
     'InvalidName',
     `a queue name is 1 to 128 of the characters A–Z a–z 0–9 _ - . : / and begins with a letter or digit; got ${shown(name)}`,

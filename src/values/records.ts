@@ -54,6 +54,8 @@ export interface NewJob {
   data: Encoded
   /** true: the id was made for this push, so the store cannot know it and need not look. false unless set. */
   fresh?: boolean
+  /** Where the queue is full, the job goes to the spill store. Needs the capability `spill`. false unless set. */
+  spill?: boolean
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { FailOutcome, HoldOutcome } from '../store.ts'
 import type { AttemptEvent, PondEmitter, Timings } from '../values/events.ts'
 import type { Attempt } from './attempt.ts'
+import { EncodedResult } from './encoded-result.ts'
 import type { Ending } from './ending.ts'
 
 export function attemptEvents(queue: string, emitter: PondEmitter) {
@@ -25,7 +26,8 @@ export function attemptEvents(queue: string, emitter: PondEmitter) {
       } else if (ending.kind === 'release') {
         if (ending.pause) emitter.emit('rateLimited', { ...eventOf(attempt), pause: ending.pause })
       } else if (ending.kind !== 'fail') {
-        if (emitter.has('completed')) emitter.emit('completed', { ...timingsOf(attempt), result: ending.value })
+        if (!emitter.has('completed')) return
+        emitter.emit('completed', { ...timingsOf(attempt), result: EncodedResult.valueOf(ending.value) })
       } else if (outcome === 'dead') emitter.emit('dead', { ...eventOf(attempt), error: ending.error })
       else emitter.emit('failed', { ...timingsOf(attempt), error: ending.error })
     },

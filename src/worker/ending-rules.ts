@@ -8,6 +8,7 @@ import { jobError } from '../values/job.ts'
 import { isError } from '../values/realms.ts'
 import { errorSummary } from '../values/safe-error.ts'
 import type { Attempt } from './attempt.ts'
+import { EncodedResult } from './encoded-result.ts'
 import { completed, failed, released, type Untold } from './ending.ts'
 import { isOutcome, Outcome } from './outcome.ts'
 
@@ -56,6 +57,7 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
   function ofAnswer(attempt: Attempt, value: unknown): Untold {
     if (isOutcome(value)) return ofError(attempt, value)
     if (value === undefined) return completed(attempt, null, value)
+    if (value instanceof EncodedResult) return completed(attempt, value.encoded, value)
     try {
       return completed(attempt, encode(value, 'result', maxPayload), value)
     } catch (error) {

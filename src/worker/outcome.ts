@@ -1,6 +1,9 @@
 import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { isError } from '../values/realms.ts'
 
+/** Known by this, not by the class: an isolated handler may throw an outcome of another copy of this library. */
+const BRAND = Symbol.for('millpond.outcome')
+
 /**
  * What a handler decides about its job instead of finishing it. Return it or throw it; both mean the same,
  * so it also works from deep inside the handler's own calls.
@@ -15,6 +18,10 @@ export class Outcome extends Error {
     super(message, cause === undefined ? undefined : { cause })
     this.kind = kind
     this.delay = delay
+  }
+
+  get [BRAND](): true {
+    return true
   }
 
   /** Another attempt after the delay, whatever the backoff says. It counts as one, so `attempts` still bounds it. @throws InvalidOption */
@@ -38,10 +45,10 @@ export class Outcome extends Error {
   }
 }
 
-/** `instanceof`, for whatever a handler returned or threw: a proxy's trap may throw. */
+/** For whatever a handler returned or threw: a proxy's trap may throw. */
 export function isOutcome(value: unknown): value is Outcome {
   try {
-    return value instanceof Outcome
+    return typeof value === 'object' && value !== null && BRAND in value
   } catch {
     return false
   }

@@ -29,6 +29,7 @@ import { type BatchSettings, batchSlots } from './batch-slots.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { type Ending, released, type Untold } from './ending.ts'
 import { EndingParts } from './ending-parts.ts'
+import type { Isolated } from './isolated/index.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
@@ -44,6 +45,8 @@ export interface WorkerSettings extends RunnerSettings {
   window: number
   /** With them nothing is claimed ahead. Not with `batch`. */
   lanes?: Lanes | undefined
+  /** Set if the handler is in processes of its own. */
+  isolated?: Isolated | undefined
   /** Set if the handler is one for batches. Then `concurrency` counts batches, and nothing is claimed ahead. */
   batch?: BatchSettings | undefined
 }
@@ -341,6 +344,7 @@ export class Worker implements AsyncDisposable {
     this.#closedAt = performance.now()
     const until = this.#closedAt + timeout
     this.#claims.close()
+    this.#settings.isolated?.closing()
     this.#buffer.close()
     this.#slots.close()
     this.#giveBack(this.#buffer.clear())
@@ -364,6 +368,7 @@ export class Worker implements AsyncDisposable {
     this.#leases.close()
     this.#sendFigures()
     await this.#settings.replica?.close()
+    await this.#settings.isolated?.close()
     this.#owner.removeWorker(this)
     return { finished: this.#finished, givenBack: this.#givenBack.size }
   }

@@ -6,37 +6,28 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { run } from '../../src/cli/run.ts'
-import { OPTIONS, SERVE_HELP, serveSettings, UsageError } from '../../src/cli/settings.ts'
+import { OPTIONS } from '../../src/cli/serve/settings.ts'
+import { UsageError } from '../../src/cli/usage-error.ts'
 import { MAIN, millpond } from './fixture.ts'
+import { ran, settingsOf } from './in-process.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const TOKEN = 'a-token-of-sixteen'
 
-async function ran(args: readonly string[], env: Record<string, string> = {}) {
-  let [out, err] = ['', '']
-  const terminal = {
-    env,
-    out: (text: string) => {
-      out += text
-    },
-    err: (text: string) => {
-      err += text
-    },
-  }
-  const code = await run(args, terminal, new AbortController().signal)
-  if (typeof code !== 'number') await code.stop('the test is over')
-  return { code, out, err }
-}
-
-test('the program itself: help, version, a command that there is not', () => {
+test('the program itself: help, version, a command that there is not', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   assert.deepEqual(millpond(['--version']), { code: 0, out: `${version}\n`, err: '' })
   const help = millpond(['--help'])
   assert.ok(help.code === 0 && help.out.includes('millpond serve') && help.err === '')
+  assert.equal((await ran(['help', 'serve'])).out, (await ran(['serve', '--help'])).out)
   const wrong = millpond(['swim'])
   assert.deepEqual([wrong.code, wrong.out], [2, ''])
   assert.match(wrong.err, /^millpond: there is no command "swim"\nSee millpond --help\n$/)
+})
+
+test('a word that is nearly right is answered with the right one', async () => {
+  assert.match((await ran(['sevre'])).err, /there is no command "sevre"; did you mean serve\?/)
+  assert.deepEqual([(await ran(['srv'])).err.includes('did you mean'), (await ran([])).code], [true, 2])
 })
 
 test('it can be started by its name', () => {
@@ -48,9 +39,8 @@ test('it can be started by its name', () => {
 test('the help of serve names every option, and no other', async () => {
   const { code, out } = await ran(['serve', '--help'])
   assert.equal(code, 0)
-  assert.equal(out, SERVE_HELP)
   const named = new Set(out.match(/(?<=^ {2}--)[a-z-]+/gm))
-  const known = Object.keys(OPTIONS).filter((name) => name !== 'help')
+  const known = Object.keys(OPTIONS)
   assert.ok(known.length >= 15)
   assert.deepEqual([...named].sort(), known.sort())
 })
@@ -68,7 +58,8 @@ test('bad options end with 2, and say what is wrong without showing secrets', as
     [['--store', ''], /--store is missing/],
     [['--store', 'mysql://root:hidden@x/y'], /UnknownScheme/],
     [['--store', 'memory:?x=1'], /InvalidOption/],
-    [[...store, '--prot', '1'], /prot/],
+    [[...store, '--prot', '1'], /there is no option --prot; did you mean --port\?/],
+    [[...store, '--elsewhere', 'x'], /there is no option --elsewhere\nSee millpond serve --help\n$/],
     [[...store, 'hidden'], /belongs to no option/],
     [[...store, '--port', '99999'], /--port is a whole number from 0 to 65535/],
     [[...store, '--port', '-1'], /port/],
@@ -122,7 +113,7 @@ test('a port that is taken, and a store that cannot be opened, end with 1', asyn
 })
 
 test('settings: where they come from, and what they are without', async () => {
-  const plain = await serveSettings(['--store', 'memory:'], {})
+  const plain = await settingsOf(['--store', 'memory:'], {})
   assert.deepEqual(plain, {
     ...{ store: 'memory:', address: '127.0.0.1', port: 8080, tokens: [], hosts: [], deliveries: [], limits: {} },
     ...{ connections: {}, stopTimeout: 30_000, logRequests: false, json: false },
@@ -143,8 +134,7 @@ test('settings: where they come from, and what they are without', async () => {
       MILLPOND_WEBHOOK_SECRET: `${SECRET} ${own}`,
       MILLPOND_TOKEN: 'ignored-since-a-file',
     }
-    const full = await serveSettings([...args, ...bounds, ...hooks, '--webhook-secrets', join(folder, 'secrets')], env)
-    assert.ok(full)
+    const full = await settingsOf([...args, ...bounds, ...hooks, '--webhook-secrets', join(folder, 'secrets')], env)
     assert.deepEqual(
       [full.address, full.tokens, full.limits],
       ['0.0.0.0', [TOKEN, 'another-token-0123'], { maxWait: 5000, maxQueues: 7 }],
@@ -155,9 +145,9 @@ test('settings: where they come from, and what they are without', async () => {
       ['b', 'http://127.0.0.1:1/b', [24, 32]],
       ['c', 'http://[::1]/c', [32, 24]],
     ])
-    await assert.rejects(serveSettings(['--store', 'memory:', '--deliver', 'a=http://example.org'], env), UsageError)
+    await assert.rejects(settingsOf(['--store', 'memory:', '--deliver', 'a=http://example.org'], env), UsageError)
     const insecure = ['--store', 'memory:', '--deliver', 'a=http://example.org', '--deliver-insecure']
-    assert.equal((await serveSettings(insecure, env))?.deliveries.length, 1)
+    assert.equal((await settingsOf(insecure, env)).deliveries.length, 1)
   } finally {
     await rm(folder, { recursive: true })
   }

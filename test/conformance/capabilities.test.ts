@@ -108,7 +108,7 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
 }
 
 /** They promise something of what all stores can do; tests of their own keep them to it. */
-const PROMISES: readonly (keyof Capabilities)[] = ['durable', 'shared', 'pipelined']
+const PROMISES: readonly (keyof Capabilities)[] = ['durable', 'shared', 'pipelined', 'spill']
 
 async function isRefused(call: Promise<unknown>): Promise<boolean> {
   try {

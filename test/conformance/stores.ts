@@ -14,6 +14,7 @@ import { openEmptied } from '../stores/postgres-fixture.ts'
 import { openRabbitmq } from '../stores/rabbitmq-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 import { openPlainStore } from '../support/plain-store.ts'
+import { openSpilling } from '../support/spilling.ts'
 
 export interface Opened {
   store: Store
@@ -33,6 +34,8 @@ export interface StoreUnderTest {
   ownClock?: string
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
   idsPerQueue?: string
+  /** Why it answers otherwise than these vectors want: by the vector's name, or by the capability that the vectors need. */
+  differs?: Record<string, string>
 }
 
 /** Loaded by path when needed, so that a missing store skips its own tests and no others. */
@@ -110,6 +113,25 @@ export const stores: readonly StoreUnderTest[] = [
     modelRuns: 3_000,
     async open(options = {}) {
       const store = await (await load(MEMORY))('memory:', options)
+      return { store, dispose: () => store.close() }
+    },
+  },
+  {
+    name: 'spill',
+    skip: false,
+    modelRuns: 0,
+    differs: {
+      groups: 'groups take turns over the jobs in memory',
+      'list-waiting-between': 'a job in memory comes before one that was spilled',
+      'rate-cost': 'the hint when to claim again does not know the cost of a spilled job',
+      'remove-state': 'jobs in memory are removed first',
+      'restore-queue': 'a capacity is of the jobs in memory',
+      'retry-after': 'sweeps look for scheduled jobs that were spilled, not claims',
+      'sweep-limit': 'a sweep does so much in either store',
+      'update-due': 'sweeps look for scheduled jobs that were spilled, not claims',
+    },
+    async open(options = {}) {
+      const store = await openSpilling(options)
       return { store, dispose: () => store.close() }
     },
   },

@@ -79,12 +79,16 @@ describe('one file', { skip: missingReason('redis') || missingReason('postgres')
         const file = await bundled(name, 'app.js', options)
         for (const [client, installed] of Object.entries(beside)) layInstalled(join(file, '..'), installed, client)
         const { version } = JSON.parse(readFileSync(join(project, 'node_modules/millpond/package.json'), 'utf8'))
-        assert.deepEqual((await run(file, urls)).split('\n'), [
+        const handler = join(folder, name, 'handler.mjs')
+        writeFileSync(handler, 'export default ({ data }) => data * 2n')
+        assert.deepEqual((await run(file, [handler, ...urls])).split('\n'), [
           'memory it is done',
           'sqlite it is done',
           'sqlite 1',
           'redis it is done',
           'postgres it is done',
+          'isolated 40n',
+          'the module of the handler, no-handler, cannot be loaded: Cannot find module it',
           'cache loaded',
           `serve ${version}`,
           'function function function',
@@ -170,6 +174,9 @@ test('nothing that is published reads files beside it, or asks where it lies', (
     .map(String)
     .filter((file) => file.endsWith('.js'))
   assert.ok(files.length > 100)
-  const reading = files.filter((file) => readFileSync(join(dist, file), 'utf8').includes('import.meta'))
+  // A message shows it as an example.
+  const example = "new URL('./report.ts', import.meta.url)"
+  const codeOf = (file: string) => readFileSync(join(dist, file), 'utf8').replaceAll(example, '')
+  const reading = files.filter((file) => codeOf(file).includes('import.meta'))
   assert.deepEqual(reading, [])
 })

@@ -62,6 +62,7 @@ const FLOORS = [
   ['values', 'store.ts'],
   ['batch'],
   ['stores'],
+  ['move'],
   ['worker'],
   ['pond'],
   ['coalesce'],
@@ -107,13 +108,13 @@ test('nothing outside src/stores imports a particular store', () => {
   assert.deepEqual(naming, [])
 })
 
-test('the client of Redis is shared by the Redis store and the cache alone, and knows neither', () => {
+test('the client of Redis is shared by the Redis store, the cache and the move of BullMQ alone, and knows none of them', () => {
   const isClients = (file: string): boolean => file.startsWith('src/stores/redis-client/')
   const users = sourcesUnder('src/').filter((file) => !isClients(file) && importsOf(file).some(isClients))
-  assert.deepEqual([...new Set(users.map((file) => /^src\/(?:cache|stores\/redis)\//.exec(file)?.[0]))].sort(), [
-    'src/cache/',
-    'src/stores/redis/',
-  ])
+  assert.deepEqual(
+    [...new Set(users.map((file) => /^src\/(?:cache|move\/sources\/bullmq|stores\/redis)\//.exec(file)?.[0]))].sort(),
+    ['src/cache/', 'src/move/sources/bullmq/', 'src/stores/redis/'],
+  )
   const used = sourcesUnder('src/stores/redis-client/').flatMap(importsOf)
   const ground = /^src\/(?:values\/|stores\/(?:redis-client\/)?[\w-]+\.ts$)/
   assert.deepEqual(

@@ -50,6 +50,8 @@ test('every optional option takes undefined', () => {
   holds<TakesUndefined<api.WorkOptions>>()
   holds<TakesUndefined<api.BatchWorkOptions>>()
   holds<TakesUndefined<api.BatchJobOptions>>()
+  holds<TakesUndefined<api.IsolateOptions>>()
+  holds<TakesUndefined<Omit<api.IsolatedWorkOptions, 'isolate'>>>()
   holds<TakesUndefined<api.BackoffOptions>>()
   holds<TakesUndefined<api.RateOptions>>()
   holds<TakesUndefined<CacheOptions>>()

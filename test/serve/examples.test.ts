@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { startServing } from '../../src/cli/serve.ts'
-import { serveSettings } from '../../src/cli/settings.ts'
+import { startServing } from '../../src/cli/serve/start.ts'
+import { settingsOf } from '../cli/in-process.ts'
 import { install, mayInstall } from '../servers/install.ts'
 import { until } from '../support/until.ts'
 
@@ -67,8 +67,7 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
   test(`a producer and a worker in ${name}`, { skip, timeout: 300_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millpond-examples-'))
     const token = 'a-token-of-sixteen'
-    const settings = await serveSettings(['--store', 'memory:', '--port', '0'], { MILLPOND_TOKEN: token })
-    assert.ok(settings)
+    const settings = await settingsOf(['--store', 'memory:', '--port', '0'], { MILLPOND_TOKEN: token })
     const running = await startServing(settings, () => {}, new AbortController().signal)
     assert.ok(running)
     const env = { ...process.env, MILLPOND_URL: running.origin, MILLPOND_TOKEN: token }

@@ -96,6 +96,7 @@ const CALLS: Record<
   removeJob: { state: 'waiting' },
   removeQueue: { state: 'waiting' },
   getSettings: {},
+  planQueue: { queries: ['', '?minutes=1&drainWithin=1000&wait=50&hold=0', '?hold=-1'] },
   listWorkers: { queries: ['', '?queue=q', '?queue=%20'] },
   requeueJob: { state: 'dead', bodies: [undefined, {}, { all: true }] },
   claimJobs: {

@@ -13,7 +13,7 @@ test('opens with "memory:", as text or URL, and with nothing else', async () => 
     const store = await open(url, {})
     assert.equal(store.name, 'memory')
     const lacking = Object.entries(store.capabilities).flatMap(([name, has]) => (has ? [] : [name]))
-    assert.deepEqual(lacking, ['durable', 'shared', 'pipelined', 'transactions', 'replicas'])
+    assert.deepEqual(lacking, ['durable', 'shared', 'pipelined', 'transactions', 'replicas', 'spill'])
   }
   for (const url of [
     'memory:jobs',

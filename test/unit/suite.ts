@@ -12,7 +12,7 @@ export function storeOf(given: Meddling, more: Partial<Store> = {}): Store {
 const CAPABILITIES: Partial<Capabilities> = {
   ...{ settings: true, delays: true, priorities: true, keys: true, results: true, limits: true, rates: true },
   ...{ groups: true, find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true },
-  ...{ restore: true, histograms: true },
+  ...{ restore: true, counts: true, histograms: true },
 }
 
 /** For `assert.throws` and `assert.rejects`. */

@@ -1,7 +1,8 @@
 /**
  * The memory store: for work that may be lost with the process, and for tests. The same operations as every other store.
  *
- * URL: `memory:`, without path or options. Every `open` makes a store of its own; what is left in it ends with `close`.
+ * URL: `memory:`, without a path. Every `open` makes a store of its own; what is left in it ends with `close`, unless
+ * there is a spill store (`../spill/`).
  *
  * It is bounded, where others need not be:
  * - a queue holds 100,000 scheduled and waiting jobs unless `configure` says otherwise (`capacity: null`: without limit);
@@ -12,13 +13,13 @@
  * path of a job through the structures.
  */
 import '../../values/runtime.ts'
-import type { Capabilities, OpenStore } from '../../store.ts'
+import type { Capabilities, OpenStore, Store, StoreOptions } from '../../store.ts'
 import { checkNames, invalid } from '../options.ts'
 import { operationsOf } from './operations/index.ts'
 import { MemoryState } from './state.ts'
 
 const CAPABILITIES: Capabilities = {
-  ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false },
+  ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false, spill: false },
   ...{
     settings: true,
     delays: true,
@@ -33,14 +34,17 @@ const CAPABILITIES: Capabilities = {
   ...{ counts: true, histograms: true, workers: true },
 }
 
-export const open: OpenStore = async (url, options) => {
+export const open: OpenStore = async (url, options) => openMemory(url, options).store
+
+/** With the state, for what stands around the store and must look into it: spill-over. */
+export function openMemory(url: URL | string, options: StoreOptions): { store: Store; state: MemoryState } {
   const [address, query = ''] = String(url).split('?')
   if (address !== 'memory:' && address !== 'memory://') {
-    invalid('the memory store is opened with "memory:" and nothing more: no host, no path')
+    invalid('the memory store is opened with "memory:", and perhaps an option such as ?spill=…: no host, no path')
   }
   checkNames(options, new URLSearchParams(query).keys(), [], 'the memory store')
   const state = new MemoryState(options.clock ?? Date.now)
-  return {
+  const store: Store = {
     name: 'memory',
     capabilities: CAPABILITIES,
     operations: operationsOf(state),
@@ -50,4 +54,5 @@ export const open: OpenStore = async (url, options) => {
     },
     close: async () => state.close(),
   }
+  return { store, state }
 }

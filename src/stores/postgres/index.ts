@@ -35,6 +35,7 @@ const CAPABILITIES: Capabilities = {
   pipelined: false,
   transactions: true,
   replicas: true,
+  spill: false,
   settings: true,
   delays: true,
   priorities: true,

@@ -28,7 +28,15 @@ import { settingsOf } from './settings.ts'
 import { Topology } from './topology.ts'
 
 const CAPABILITIES: Capabilities = {
-  ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, settings: true },
+  ...{
+    durable: true,
+    shared: true,
+    pipelined: true,
+    transactions: false,
+    replicas: false,
+    spill: false,
+    settings: true,
+  },
   ...{ delays: true, priorities: true, keys: false, results: false, limits: false, rates: false, groups: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
   ...{ restore: true, counts: false, histograms: false, workers: false },

@@ -31,7 +31,7 @@ import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
 const CAPABILITIES: Capabilities = {
-  ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false },
+  ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, spill: false },
   ...{ settings: true, delays: true, priorities: true, keys: true, results: true },
   ...{ limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },

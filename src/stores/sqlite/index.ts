@@ -23,7 +23,7 @@ import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
 
 const CAPABILITIES: Capabilities = {
-  ...{ durable: true, shared: true, pipelined: false, transactions: true, replicas: false },
+  ...{ durable: true, shared: true, pipelined: false, transactions: true, replicas: false, spill: false },
   ...{
     settings: true,
     delays: true,

@@ -6,7 +6,7 @@ import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import { packCompletions } from '../wire.ts'
 import type { Answers, Call, Inputs, Outputs, RequestOf } from './requests.ts'
-import { THREAD } from './thread-code.ts'
+import { threadCode } from './thread-code.ts'
 
 interface Pending {
   resolve(output: unknown): void
@@ -21,7 +21,7 @@ const FLAGS = ['--disable-warning=ExperimentalWarning'].filter((flag) => process
 
 export class ThreadClient {
   readonly path: string
-  readonly #worker = new Worker(THREAD, { execArgv: FLAGS, name: 'millpond-sqlite' })
+  readonly #worker = new Worker(threadCode(), { execArgv: FLAGS, name: 'millpond-sqlite' })
   readonly #clock: (() => number) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(bell: Bell) => void>()

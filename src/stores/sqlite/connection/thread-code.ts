@@ -1,5 +1,5 @@
 /**
- * The code of the thread, to start it with. The build replaces this module by a data: URL that holds the thread whole
+ * The code of the thread, to start it with. The build replaces this module by one that holds the code whole, as a data: URL
  * (`build/main.ts`).
  */
-export const THREAD = new URL('./thread.ts', import.meta.url)
+export const threadCode = (): URL => new URL('./thread.ts', import.meta.url)

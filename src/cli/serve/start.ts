@@ -1,17 +1,16 @@
 /** `millpond serve`: from settings to a server that runs until it is told to stop. */
 
-import { serve } from '../serve/index.ts'
-import { HttpServer } from '../serve/server.ts'
-import { isMillpondError } from '../values/errors.ts'
-import { errorSummary } from '../values/safe-error.ts'
+import { serve } from '../../serve/index.ts'
+import { HttpServer } from '../../serve/server.ts'
+import { isMillpondError } from '../../values/errors.ts'
+import { errorSummary } from '../../values/safe-error.ts'
+import type { Running } from '../verb.ts'
 import { Log } from './log.ts'
 import type { ServeSettings } from './settings.ts'
 
-export interface Running {
+export interface Serving extends Running {
   /** The origin on which it listens, without a slash at the end. */
   origin: string
-  /** Stops the service, once. Resolves when all is answered and closed. @param reason for the log */
-  stop(reason: string): Promise<void>
 }
 
 /**
@@ -24,7 +23,7 @@ export async function startServing(
   settings: ServeSettings,
   write: (line: string) => void,
   stopping: AbortSignal,
-): Promise<Running | undefined> {
+): Promise<Serving | undefined> {
   const { tokens, hosts, limits, connections, address, port, logRequests, stopTimeout } = settings
   const log = new Log(write, settings.json)
   const deliveries = settings.deliveries.map((delivery) => ({

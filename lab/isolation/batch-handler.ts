@@ -1,0 +1,2 @@
+/** The handler of an isolated worker of batches: does nothing. */
+export default (): void => {}

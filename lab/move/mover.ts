@@ -1,0 +1,8 @@
+/** A process that moves, until it is done or killed. Tells its report. */
+import { move } from '../../src/move/index.ts'
+import { ready } from '../role.ts'
+
+const [source = '', target = ''] = process.argv.slice(2)
+ready()
+const { moved, repeated, left } = await move(source, target)
+process.send?.({ moved, repeated, left })

@@ -1,0 +1,140 @@
+/** The arguments of a verb, read by the options that it declares. No message shows a value that may hold a secret. */
+import { parseArgs } from 'node:util'
+import { LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { checkQueueName } from '../values/names.ts'
+import { isError } from '../values/realms.ts'
+import { safeText } from '../values/safe-error.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { UsageError } from './usage-error.ts'
+
+export interface Option {
+  /** How the help names the value, such as `URL`. Unset: a flag. */
+  value?: string
+  /** It may be given several times. */
+  multiple?: true
+  /** For the help. */
+  help: string
+}
+
+/** Of verbs that open one store. */
+export const STORE = {
+  store: { value: 'URL', help: 'sqlite:jobs.db, memory:, redis://…, postgres://…; or MILLPOND_STORE' },
+} as const
+/** Of verbs that print something. */
+export const JSON_LINES = { json: { help: 'lines of JSON, for programs' } } as const
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+interface Declared {
+  operands?: readonly string[]
+  options: Readonly<Record<string, Option>>
+}
+
+/** Each read throws UsageError if the value is a wrong one. */
+export class Arguments<Name extends string = string> {
+  readonly env: Environment
+  readonly help: boolean
+  readonly #values: Readonly<Record<string, unknown>>
+  readonly #operands: readonly string[]
+
+  /** @throws UsageError */
+  constructor(args: readonly string[], declared: Declared, env: Environment) {
+    const { values, positionals } = parsed(args, declared)
+    this.env = env
+    this.help = values.help === true
+    this.#values = values
+    this.#operands = positionals
+    if (!this.help) checkOperands(positionals, declared.operands ?? [])
+  }
+
+  /** @param index of the verb's `operands` */
+  operand(index: number): string | undefined {
+    return this.#operands[index]
+  }
+
+  flag(option: Name): boolean {
+    return this.#values[option] === true
+  }
+
+  text(option: Name): string | undefined {
+    const value = this.#values[option]
+    return typeof value === 'string' ? value : undefined
+  }
+
+  /** Of an option that may be given several times. */
+  texts(option: Name): string[] {
+    const value = this.#values[option]
+    return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+  }
+
+  whole(option: Name, least: number, most: number): number | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new UsageError(`--${option} is a whole number from ${least} to ${most}, not ${shown(text)}`)
+  }
+
+  /** Milliseconds. */
+  time(option: Name, least: number): number | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    const given = /^\d+$/.test(text) ? Number(text) : text
+    return orUsageError('', () => milliseconds(given, `--${option}`, least, LONGEST_TIMER))
+  }
+
+  /** Names of queues. */
+  queues(option: Name): string[] {
+    return this.texts(option).map((name) => orUsageError(`--${option}: `, () => checkQueueName(name)))
+  }
+
+  /** The URL of `--store`, or else of the environment. */
+  store(this: Arguments<'store'>): string {
+    const store = this.text('store') ?? this.env.MILLPOND_STORE
+    if (store === undefined || store === '') throw new UsageError('--store is missing, such as --store sqlite:jobs.db')
+    return store
+  }
+}
+
+/** Makes a wrong option of the library one of the command line. */
+export function orUsageError<T>(where: string, check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    throw new UsageError(`${where}${safeText(error)}`)
+  }
+}
+
+function parsed(args: readonly string[], { options: declared }: Declared) {
+  const options = Object.entries(declared).map(([name, { value, multiple = false }]) => {
+    return [name, { type: value === undefined ? 'boolean' : 'string', multiple }] as const
+  })
+  try {
+    return parseArgs({
+      args: [...args],
+      options: { ...Object.fromEntries(options), help: { type: 'boolean', short: 'h' } },
+      strict: true,
+      allowPositionals: true,
+    })
+  } catch (error) {
+    throw new UsageError(parseFault(error, Object.keys(declared)))
+  }
+}
+
+/** Node repeats an argument that it does not understand, which may be a store's URL or a token. */
+function parseFault(error: unknown, known: readonly string[]): string {
+  const code = isError(error) && 'code' in error ? error.code : undefined
+  if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return safeText(error)
+  const [option] = /--?[a-z-]{1,30}(?=')/.exec(safeText(error)) ?? []
+  if (option === undefined) return 'there is an option that is not known'
+  return `there is no option ${option}${didYouMean(
+    option,
+    known.map((name) => `--${name}`),
+  )}`
+}
+
+function checkOperands(given: readonly string[], names: readonly string[]): void {
+  const missing = names.find((name, index) => given[index] === undefined && !name.startsWith('['))
+  if (missing !== undefined) throw new UsageError(`${missing} is missing`)
+  if (given.length > names.length) throw new UsageError('there is an argument that belongs to no option')
+}

@@ -1,0 +1,86 @@
+/**
+ * `move`: carries jobs and settings of queues from one store to another while producers and workers run on both. docs/move.md tells what is
+ * kept, and what a kill in the middle leaves.
+ */
+import '../values/runtime.ts'
+import type { Store } from '../store.ts'
+import { openStore } from '../stores/open.ts'
+import { MillpondError } from '../values/errors.ts'
+import { dryRun, Mover, wanted } from './mover.ts'
+import { checkedMoveOptions, type MoveEnd, type MoveOptions, type MoveReport } from './options.ts'
+import { retried, retrying } from './retry.ts'
+import { isSameStore } from './same-store.ts'
+import { checkSettings, giveSettings } from './settings.ts'
+import type { Source } from './source.ts'
+import { ClaimSource } from './sources/claims.ts'
+import { openRival } from './sources/rivals.ts'
+import { StoreSource } from './sources/store.ts'
+import { Target } from './target.ts'
+
+export type { ErrorCode, MillpondError } from '../values/errors.ts'
+export type { MovedQueue, MoveEnd, MoveOptions, MoveReport } from './options.ts'
+export type { MoveProgress } from './pace.ts'
+export type { Counts } from './source.ts'
+export type { LeftReason } from './target.ts'
+
+/**
+ * Moves jobs. The same call goes on where an earlier one ended, however it ended.
+ * @param source what is at its end is removed there once the target has it
+ * @throws InvalidOption: both are the same store; NotSupported: the target cannot keep a setting of a queue, and nothing was moved; and the
+ *   errors of both stores. Those that may pass are waited for first, for a minute each
+ */
+export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
+  const checked = checkedMoveOptions(options)
+  checked.signal?.throwIfAborted()
+  const onTrouble = (error: MillpondError) => checked.onTrouble?.(error)
+  const stop = checked.signal ?? new AbortController().signal
+  const opened: { close(): Promise<void> }[] = []
+  try {
+    const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
+    if (checked.dryRun === true) return await dryRun(from, checked.queues)
+    const to = await openedStore(target, opened)
+    if (store !== undefined && (await isSameStore(store, to))) {
+      throw new MillpondError('InvalidOption', 'the source and the target of a move are the same store')
+    }
+    const prepare = async (queue: string, isGiven: boolean) => {
+      const settings = await from.settings(queue)
+      if (settings === null) return
+      checkSettings(to, queue, settings)
+      if (isGiven) await retried(() => giveSettings(to, queue, settings), onTrouble, stop)
+    }
+    // Before the first job is moved.
+    if (checked.settings !== false)
+      for (const { queue } of await wanted(from, checked.queues)) await prepare(queue, false)
+    return await new Mover(from, new Target(to), checked, (queue) => prepare(queue, true)).run()
+  } finally {
+    for (const one of opened) await one.close()
+  }
+}
+
+async function openedSource(
+  end: MoveEnd,
+  opened: { close(): Promise<void> }[],
+  onTrouble: (error: MillpondError) => void,
+  stop: AbortSignal,
+  headers: boolean,
+): Promise<{ from: Source; store?: Store }> {
+  const rival = isStore(end) ? undefined : await openRival(String(end), onTrouble, stop)
+  if (rival !== undefined) {
+    opened.push(rival)
+    return { from: rival }
+  }
+  const store = retrying(await openedStore(end, opened), onTrouble, stop)
+  const { lists, update, remove } = store.capabilities
+  return { from: lists && update && remove ? new StoreSource(store) : new ClaimSource(store, headers), store }
+}
+
+async function openedStore(end: MoveEnd, opened: { close(): Promise<void> }[]): Promise<Store> {
+  if (isStore(end)) return end
+  const store = await openStore(end, {})
+  opened.push(store)
+  return store
+}
+
+function isStore(end: unknown): end is Store {
+  return typeof end === 'object' && end !== null && 'operations' in end && 'capabilities' in end
+}

@@ -1,0 +1,210 @@
+/**
+ * One run of a move. First it takes up what an earlier run has left. Then it goes over the queues of the source again and again:
+ *
+ *   pass over a queue ──► nothing was left to take ──► older jobs still run at the source: waits, and goes over it again
+ *                                                  └─► none does: ends, unless it follows
+ *
+ * Within a pass, three batches are under way: the source takes one while the target stores the one before, and the source removes the one
+ * before that. A job is removed only when the target has it, and stored only while it is taken, so it is never in neither place.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { MillpondError } from '../values/errors.ts'
+import { JOB_STATES, type JobRecord } from '../values/records.ts'
+import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
+import { Pace } from './pace.ts'
+import { retried } from './retry.ts'
+import type { Batch, Counts, QueueCounts, Source } from './source.ts'
+import type { Fate, LeftReason, Target } from './target.ts'
+
+/** In ms: between two looks at a source that has nothing to take. */
+const IDLE = 250
+/** In ms: between two progress calls. */
+const TOLD_EVERY = 1000
+
+const noCounts = (): Counts => ({ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 })
+const sum = (counts: Counts): number => JOB_STATES.reduce((total, state) => total + counts[state], 0)
+
+export class Mover {
+  readonly #source: Source
+  readonly #target: Target
+  readonly #options: MoveOptions
+  readonly #stop: AbortSignal
+  readonly #prepare: (queue: string) => Promise<void>
+  readonly #queues = new Map<string, MovedQueue>()
+  readonly #pace = new Pace()
+  readonly #startedAt = Date.now()
+  readonly #began = performance.now()
+  #toldAt = performance.now()
+  #moved = 0
+
+  /** @param prepare is called for each queue before its first job */
+  constructor(source: Source, target: Target, options: MoveOptions, prepare: (queue: string) => Promise<void>) {
+    this.#source = source
+    this.#target = target
+    this.#options = options
+    this.#stop = options.signal ?? new AbortController().signal
+    this.#prepare = prepare
+  }
+
+  async run(): Promise<MoveReport> {
+    for (const entry of await this.#look()) await this.#carry(entry, this.#source.leftovers(entry.queue))
+    for (;;) {
+      let older = false
+      const movedBefore = this.#moved
+      for (const entry of await this.#look()) {
+        if (this.#stop.aborted) break
+        if (await this.#carry(entry, this.#source.pass(entry.queue))) older = true
+        else older = (await this.#source.runsOlder(entry.queue, this.#startedAt)) || older
+      }
+      if (this.#stop.aborted) return this.#report(true)
+      if (!older && this.#options.follow !== true) return this.#report(false)
+      await this.#source.tend()
+      await this.#tell()
+      if (this.#moved === movedBefore) await sleep(IDLE, undefined, { signal: this.#stop }).catch(() => {})
+    }
+  }
+
+  /** The queues to move. One that is new is prepared. */
+  async #look(): Promise<MovedQueue[]> {
+    const found = await wanted(this.#source, this.#options.queues)
+    const entries: MovedQueue[] = []
+    for (const { queue, counts } of found) {
+      const known = this.#queues.get(queue)
+      if (known === undefined && this.#options.settings !== false) await this.#prepare(queue)
+      const entry = known ?? { queue, found: counts, moved: noCounts(), repeated: 0, left: {} }
+      this.#queues.set(queue, entry)
+      entries.push(entry)
+    }
+    return entries
+  }
+
+  /** @returns whether it has moved jobs that were pushed before the start */
+  async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
+    const iterator = batches[Symbol.asyncIterator]()
+    const take = () => quietly(iterator.next())
+    const left = new Map<string, LeftReason>()
+    let older = false
+    let removing: Promise<void> = Promise.resolve()
+    let ahead: Promise<IteratorResult<Batch>> | undefined = take()
+    try {
+      while (ahead !== undefined) {
+        const { done, value: batch } = await ahead
+        if (done) break
+        ahead = this.#stop.aborted ? undefined : take()
+        const fates = await this.#store(batch)
+        await removing
+        removing = quietly(this.#settle(batch, fates))
+        older = this.#count(entry, batch.records, fates, left) || older
+        await this.#tell()
+      }
+      await removing
+    } catch (error) {
+      await removing.catch(() => {})
+      // What is taken and was not sent to the target goes back at once. The rest comes back after a while, or the next run takes it up.
+      const taken = await ahead?.catch(() => undefined)
+      if (taken !== undefined && !taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
+      throw error
+    }
+    entry.left = countsOf(left)
+    return older
+  }
+
+  #store(batch: Batch): Promise<Fate[]> {
+    return this.#try(async () => {
+      if (performance.now() >= batch.renewAt) await batch.renew()
+      return batch.records.length === 0 ? [] : this.#target.take(batch.records)
+    })
+  }
+
+  async #settle(batch: Batch, fates: readonly Fate[]): Promise<void> {
+    const { records } = batch
+    const there = records.filter((_, index) => isThere(fates[index]))
+    await batch.remove(there)
+    if (there.length < records.length) await batch.putBack(records.filter((_, index) => !isThere(fates[index])))
+  }
+
+  /** @returns whether there may be more of what the source had at the start */
+  #count(
+    entry: MovedQueue,
+    records: readonly JobRecord[],
+    fates: readonly Fate[],
+    left: Map<string, LeftReason>,
+  ): boolean {
+    let older = false
+    records.forEach(({ id, state, pushedAt }, index) => {
+      const fate = fates[index]
+      if (fate === undefined) return
+      if (fate === 'moved') {
+        this.#moved++
+        entry.moved[state]++
+      } else if (fate === 'repeated') entry.repeated++
+      else left.set(id, fate)
+      if (fate === 'full' || (isThere(fate) && pushedAt < this.#startedAt)) older = true
+    })
+    return older
+  }
+
+  async #tell(): Promise<void> {
+    const { onProgress } = this.#options
+    if (onProgress === undefined || performance.now() < this.#toldAt + TOLD_EVERY) return
+    this.#toldAt = performance.now()
+    onProgress(this.#pace.progress(this.#moved, await this.#remaining()))
+  }
+
+  async #remaining(): Promise<number> {
+    const found = await wanted(this.#source, this.#options.queues)
+    return found.reduce((total, { counts }) => total + sum(counts), 0)
+  }
+
+  async #report(stopped: boolean): Promise<MoveReport> {
+    const queues = [...this.#queues.values()]
+    const total = (of: (queue: MovedQueue) => number) => queues.reduce((all, queue) => all + of(queue), 0)
+    return {
+      queues,
+      moved: this.#moved,
+      repeated: total(({ repeated }) => repeated),
+      left: total(({ left }) => Object.values(left).reduce((all, count) => all + count, 0)),
+      remaining: await this.#remaining(),
+      ms: Math.round(performance.now() - this.#began),
+      stopped,
+    }
+  }
+
+  #try<T>(call: () => Promise<T>): Promise<T> {
+    return retried(call, (error: MillpondError) => this.#options.onTrouble?.(error), this.#stop)
+  }
+}
+
+const isThere = (fate: Fate | undefined): boolean => fate === 'moved' || fate === 'repeated'
+
+/** By reason. A pass may come to a job twice. */
+function countsOf(left: ReadonlyMap<string, LeftReason>): MovedQueue['left'] {
+  const counts: MovedQueue['left'] = {}
+  for (const reason of left.values()) counts[reason] = (counts[reason] ?? 0) + 1
+  return counts
+}
+
+/** Its failure is seen by who awaits it, a little later. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}
+
+/** The queues that were asked for. One that the source does not count may have jobs all the same, such as a queue of another program. */
+export async function wanted(source: Source, names: readonly string[] | undefined): Promise<QueueCounts[]> {
+  const counts = await source.counts()
+  return (
+    names?.map((name) => counts.find(({ queue }) => queue === name) ?? { queue: name, counts: noCounts() }) ?? counts
+  )
+}
+
+/** What a move would find. */
+export async function dryRun(source: Source, names: readonly string[] | undefined): Promise<MoveReport> {
+  const began = performance.now()
+  const queues = (await wanted(source, names)).map(({ queue, counts }): MovedQueue => {
+    return { queue, found: counts, moved: noCounts(), repeated: 0, left: {} }
+  })
+  const remaining = queues.reduce((total, { found }) => total + sum(found), 0)
+  const ms = Math.round(performance.now() - began)
+  return { queues, moved: 0, repeated: 0, left: 0, remaining, ms, stopped: false }
+}

@@ -1,0 +1,58 @@
+/** Where jobs are moved from: a store of Millpond's, or a rival's data. */
+import type { MillpondError } from '../values/errors.ts'
+import type { GroupRecord } from '../values/limits.ts'
+import type { JobRecord, JobState } from '../values/records.ts'
+import type { GivenSettings } from '../values/settings.ts'
+
+export type Counts = Record<JobState, number>
+
+export interface QueueCounts {
+  queue: string
+  counts: Counts
+}
+
+/** What was set of a queue. */
+export interface SourceSettings extends GivenSettings {
+  paused: boolean
+  /** Groups take turns. */
+  grouped: boolean
+  /** Groups with limits of their own. */
+  groups: readonly GroupRecord[]
+}
+
+export interface Source {
+  /** For messages: `sqlite`, `BullMQ`. */
+  readonly name: string
+  /** Of every queue. */
+  counts(): Promise<QueueCounts[]>
+  /** null: the source knows no settings. */
+  settings(queue: string): Promise<SourceSettings | null>
+  /** What an earlier move had taken when it ended, and other jobs that are soon due. */
+  leftovers(queue: string): AsyncIterable<Batch>
+  /** Goes once over the jobs of a queue that do not run, leftovers included, and takes them. One pass of a queue at a time. */
+  pass(queue: string): AsyncIterable<Batch>
+  /** Whether workers of the source run jobs that were pushed before this time, in milliseconds since 1970. */
+  runsOlder(queue: string, time: number): Promise<boolean>
+  /** Between two passes: does what brings jobs back, such as due times and lost leases. */
+  tend(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Jobs that are taken: no worker of the source starts them until `renewAt` and a while longer. If the move is killed, they come back, or
+ * the next move takes them up. In the end each one is removed or put back.
+ */
+export interface Batch {
+  readonly records: readonly JobRecord[]
+  /** `performance.now()` from which they must be renewed before the target stores them; Infinity: never. */
+  readonly renewAt: number
+  /** Takes them anew; `records` are those that are still taken. */
+  renew(): Promise<void>
+  /** The target has them. */
+  remove(records: readonly JobRecord[]): Promise<void>
+  /** The target does not take them. */
+  putBack(records: readonly JobRecord[]): Promise<void>
+}
+
+/** Opens a rival's data. @param onTrouble is told of each failure that is repeated @param stop ends the repeating */
+export type OpenRival = (url: string, onTrouble: (error: MillpondError) => void, stop: AbortSignal) => Promise<Source>

@@ -1,0 +1,124 @@
+/**
+ * The jobs of a store that only gives them to workers: they are claimed, and completed when the target has them. A move that is
+ * killed loses its claims, and the store gives the jobs to its workers or to the next move.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Store } from '../../store.ts'
+import { DEFAULTS } from '../../values/contract-defaults.ts'
+import type { ClaimedJob, Hold, JobRecord } from '../../values/records.ts'
+import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
+import { withHeaders } from './headers.ts'
+import { settingsOf } from './store.ts'
+
+/** Jobs of a batch. */
+const BATCH = 1000
+/** In ms. */
+const LEASE = 60_000
+/** So many claims without a job end a pass, as a store may still be fetching some; and the ms between them. */
+const EMPTY_CLAIMS = 5
+const PAUSE = 50
+const MAX_JOBS_PER_SWEEP = 1000
+
+export class ClaimSource implements Source {
+  readonly name: string
+  readonly #store: Store
+  readonly #worker = `move:${randomUUID()}`
+
+  readonly #headers: boolean
+
+  /** @param headers whether those of foreign messages are kept */
+  constructor(store: Store, headers: boolean) {
+    this.name = store.name
+    this.#store = store
+    this.#headers = headers
+  }
+
+  async counts(): Promise<QueueCounts[]> {
+    return (await this.#store.operations.stats({})).map(({ queue, counts }) => ({ queue, counts }))
+  }
+
+  settings(queue: string): Promise<SourceSettings | null> {
+    return settingsOf(this.#store, queue)
+  }
+
+  /** The store gives them to the next claim. */
+  async *leftovers(): AsyncIterable<Batch> {}
+
+  async *pass(queue: string): AsyncIterable<Batch> {
+    for (let empty = 0; empty < EMPTY_CLAIMS; ) {
+      const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
+      const { jobs, now } = await this.#store.operations.claim(request)
+      if (jobs.length === 0) {
+        empty++
+        await sleep(PAUSE)
+        continue
+      }
+      empty = 0
+      const records = jobs.map((job) => recordOf(job, queue, now, this.#headers))
+      yield new ClaimedBatch(this.#store, queue, jobs, records)
+    }
+  }
+
+  async runsOlder(queue: string): Promise<boolean> {
+    const [stats] = await this.#store.operations.stats({ queue })
+    return (stats?.counts.running ?? 0) > 0
+  }
+
+  async tend(): Promise<void> {
+    await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+}
+
+class ClaimedBatch implements Batch {
+  readonly #store: Store
+  readonly #queue: string
+  readonly #holds: Map<string, Hold>
+  records: readonly JobRecord[]
+  renewAt = performance.now() + LEASE / 2
+
+  constructor(store: Store, queue: string, jobs: readonly ClaimedJob[], records: readonly JobRecord[]) {
+    this.#store = store
+    this.#queue = queue
+    this.#holds = new Map(jobs.map((claim) => [claim.id, { id: claim.id, fence: claim.fence, claim }]))
+    this.records = records
+  }
+
+  async renew(): Promise<void> {
+    const renewAt = performance.now() + LEASE / 2
+    const items = this.#holdsOf(this.records).map((hold) => ({ ...hold, progress: null }))
+    const outcomes = await this.#store.operations.extend({ queue: this.#queue, items, lease: LEASE })
+    const held = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'ok' ? id : [])))
+    this.records = this.records.filter(({ id }) => held.has(id))
+    this.renewAt = renewAt
+  }
+
+  async remove(records: readonly JobRecord[]): Promise<void> {
+    const items = this.#holdsOf(records).map((hold) => ({ ...hold, result: null }))
+    if (items.length > 0) await this.#store.operations.complete({ queue: this.#queue, items })
+  }
+
+  async putBack(records: readonly JobRecord[]): Promise<void> {
+    const items = this.#holdsOf(records)
+    if (items.length > 0) await this.#store.operations.release({ queue: this.#queue, items })
+  }
+
+  #holdsOf(records: readonly JobRecord[]): Hold[] {
+    return records.flatMap(({ id }) => this.#holds.get(id) ?? [])
+  }
+}
+
+/** As it was before the claim. */
+function recordOf(job: ClaimedJob, queue: string, now: number, keepsHeaders: boolean): JobRecord {
+  const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
+  return {
+    ...{ id, queue, state: 'waiting', priority, attempt: attempt - 1, attempts, fence, key, group, timeout, trace },
+    ...{ cost: DEFAULTS.job.cost, pushedAt, dueAt: Math.min(dueAt, now) },
+    data: keepsHeaders && 'headers' in job ? withHeaders(data, job.headers) : data,
+    ...{ startedAt: null, finishedAt: null, worker: null, progress: null, result: null, error: null },
+  }
+}

@@ -1,0 +1,16 @@
+/** Which rival's data a URL means. Its reader is loaded when it is first used. */
+import type { OpenRival, Source } from '../source.ts'
+
+const RIVALS: Readonly<Record<string, () => Promise<{ open: OpenRival }>>> = {
+  'bullmq+redis': () => import('./bullmq/index.ts'),
+  'bullmq+rediss': () => import('./bullmq/index.ts'),
+  'pgboss+postgres': () => import('./pg-boss/index.ts'),
+  'pgboss+postgresql': () => import('./pg-boss/index.ts'),
+}
+
+/** @returns undefined: it is the URL of a store */
+export async function openRival(...[url, onTrouble, stop]: Parameters<OpenRival>): Promise<Source | undefined> {
+  const [scheme = ''] = url.split(':', 1)
+  const load = Object.hasOwn(RIVALS, scheme) ? RIVALS[scheme] : undefined
+  return load === undefined ? undefined : (await load()).open(url, onTrouble, stop)
+}

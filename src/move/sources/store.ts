@@ -1,0 +1,155 @@
+/**
+ * The jobs of a store that lists, changes and removes them. A job that waits, or is soon due, is taken by scheduling it a while ahead:
+ * then no worker of the source can start it, limits and pauses do not matter, and no attempt is counted. If the move is killed, it comes
+ * due again, and the job waits at its old place.
+ *
+ *   waiting ──update──► scheduled, for HOLD ──► the target stores it ──► removed
+ *                           └─ the move is killed: it comes due
+ */
+import type { JobUpdate, Store } from '../../store.ts'
+import type { GroupRecord } from '../../values/limits.ts'
+import type { JobRecord, JobState } from '../../values/records.ts'
+import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
+
+/** Jobs of a batch. */
+const BATCH = 1000
+/** In ms: how long a taken job is kept from the workers of the source. */
+const HOLD = 60_000
+/** In ms: scheduled jobs that are due later than this cannot start meanwhile, so they are not touched. More than clocks differ. */
+const FAR = 300_000
+const MAX_JOBS_PER_SWEEP = 1000
+const STATES: readonly JobState[] = ['waiting', 'scheduled', 'dead', 'cancelled', 'done']
+
+const isLive = (record: JobRecord): boolean => record.state === 'waiting' || record.state === 'scheduled'
+
+export class StoreSource implements Source {
+  readonly name: string
+  readonly #store: Store
+  /** Taken jobs are scheduled ones, so the list shows them again. */
+  readonly #taken = new Set<string>()
+
+  constructor(store: Store) {
+    this.name = store.name
+    this.#store = store
+  }
+
+  async counts(): Promise<QueueCounts[]> {
+    return (await this.#store.operations.stats({})).map(({ queue, counts }) => ({ queue, counts }))
+  }
+
+  settings(queue: string): Promise<SourceSettings | null> {
+    return settingsOf(this.#store, queue)
+  }
+
+  /** Taken jobs are due within HOLD, so they are the first of those that are scheduled. */
+  leftovers(queue: string): AsyncIterable<Batch> {
+    return this.#list(queue, 'scheduled', Date.now() + FAR)
+  }
+
+  async *pass(queue: string): AsyncIterable<Batch> {
+    // Before they come due again: the waiting ones may take longer.
+    yield* this.leftovers(queue)
+    for (const state of STATES) yield* this.#list(queue, state)
+  }
+
+  /** @param until goes on up to jobs that are due later */
+  async *#list(queue: string, state: JobState, until = Number.POSITIVE_INFINITY): AsyncIterable<Batch> {
+    let after: string | undefined
+    do {
+      const request = { queue, state, limit: BATCH, ...(after !== undefined && { after }) }
+      const page = await this.#store.operations.list(request)
+      after = page.next ?? undefined
+      const records = page.jobs
+        .filter(({ id, dueAt }) => dueAt <= until && !this.#taken.has(id))
+        .map(({ cursor: _, ...record }) => record)
+      const batch = new HeldBatch(this.#store, this.#taken, records)
+      await batch.renew()
+      if (batch.records.length > 0) yield batch
+      if ((page.jobs.at(-1)?.dueAt ?? 0) > until) return
+    } while (after !== undefined)
+  }
+
+  async runsOlder(queue: string, time: number): Promise<boolean> {
+    let after: string | undefined
+    do {
+      const filter = { pushedBefore: time }
+      const request = { queue, state: 'running' as const, limit: 1, filter, ...(after !== undefined && { after }) }
+      const page = await this.#store.operations.list(request)
+      if (page.jobs.length > 0) return true
+      after = page.next ?? undefined
+    } while (after !== undefined)
+    return false
+  }
+
+  async tend(): Promise<void> {
+    await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+}
+
+class HeldBatch implements Batch {
+  readonly #store: Store
+  readonly #taken: Set<string>
+  records: readonly JobRecord[]
+  renewAt: number
+
+  constructor(store: Store, taken: Set<string>, records: readonly JobRecord[]) {
+    this.#store = store
+    this.#taken = taken
+    this.records = records
+    // Nobody starts a finished job.
+    this.renewAt = records.some(isLive) ? 0 : Number.POSITIVE_INFINITY
+    for (const { id } of records) taken.add(id)
+  }
+
+  async renew(): Promise<void> {
+    if (this.renewAt === Number.POSITIVE_INFINITY) return
+    const renewAt = performance.now() + HOLD / 2
+    const now = Date.now()
+    // A hold ends no sooner than the job is due, so that a job whose move is killed is not early.
+    const items = this.records.flatMap(({ id, state, dueAt }): JobUpdate[] => {
+      if (state === 'waiting') return [{ id, delay: HOLD }]
+      return dueAt > now + FAR ? [] : [{ id, delay: Math.max(HOLD, dueAt - now) }]
+    })
+    const outcomes = items.length === 0 ? [] : await this.#store.operations.update({ items })
+    const lost = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'updated' ? [] : id)))
+    if (lost.size > 0) {
+      this.records = this.records.filter(({ id }) => !lost.has(id))
+      for (const id of lost) this.#taken.delete(id)
+    }
+    this.renewAt = renewAt
+  }
+
+  async remove(records: readonly JobRecord[]): Promise<void> {
+    if (records.length > 0) await this.#store.operations.remove({ ids: records.map(({ id }) => id) })
+    for (const { id } of records) this.#taken.delete(id)
+  }
+
+  async putBack(records: readonly JobRecord[]): Promise<void> {
+    const items = records.filter(isLive).map(({ id, dueAt }): JobUpdate => ({ id, runAt: dueAt }))
+    if (items.length > 0) await this.#store.operations.update({ items })
+    for (const { id } of records) this.#taken.delete(id)
+  }
+}
+
+const GROUPS_PER_CALL = 1000
+
+export async function settingsOf(store: Store, queue: string): Promise<SourceSettings | null> {
+  if (!store.capabilities.settings) return null
+  const report = await store.operations.settings({ queue })
+  if (report === null) return null
+  const groups: GroupRecord[] = []
+  let after: string | undefined
+  while (store.capabilities.groups && report.values.grouped) {
+    const request = { queue, limit: GROUPS_PER_CALL, ...(after !== undefined && { after }) }
+    const page = await store.operations.groups(request)
+    groups.push(...page.filter(({ limits }) => limits !== null))
+    after = page.at(-1)?.group
+    if (page.length < GROUPS_PER_CALL) break
+  }
+  const { code, operator, values } = report
+  return { code, operator, paused: values.paused, grouped: values.grouped, groups }
+}

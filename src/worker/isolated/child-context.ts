@@ -1,0 +1,132 @@
+/** What an isolated handler is given beside its jobs. */
+
+import type { Encoded } from '../../store.ts'
+import type { Duration } from '../../values/duration.ts'
+import { kindOf, shown } from '../../values/duration.ts'
+import { encode } from '../../values/encoding.ts'
+import { MillpondError } from '../../values/errors.ts'
+import type { BatchContext } from '../batch-context.ts'
+import type { Context } from '../context.ts'
+import { Outcome } from '../outcome.ts'
+import type { FromProcess, JobMessage, Load } from './messages.ts'
+
+/** Milliseconds between two reports of a job to the worker. The first goes out at once: a handler that spins has no timers. */
+const REPORT_EVERY = 100
+
+export interface CallContext {
+  /** @param at the place of the job */
+  of(at: number): Context
+  readonly batch: BatchContext
+  abort(at: number, reason: Error): void
+  /** The handler has answered: what was not reported yet is. */
+  end(): void
+}
+
+type Terms = Pick<Load, 'maxPayload' | 'lacksRates'>
+
+export function callContext(
+  jobs: readonly JobMessage[],
+  terms: Terms,
+  tell: (message: FromProcess) => void,
+): CallContext {
+  const contexts = jobs.map((_, at) => new ChildContext(terms, (value) => tell({ millpond: 'progress', at, value })))
+  const whole = new AbortController()
+  const places = new Map(jobs.map(({ id }, at) => [id, at]))
+  const of = (at: number): ChildContext => contexts[at] ?? notOfThisBatch(at)
+  return {
+    of,
+    batch: {
+      signal: whole.signal,
+      of: ({ id }) => of(places.get(id) ?? notOfThisBatch(id)),
+      get tx() {
+        return refuseTransaction()
+      },
+      retry: Outcome.retry,
+      giveUp: Outcome.giveUp,
+      rateLimited: (pause) => rateLimited(terms, pause),
+    },
+    abort(at, reason) {
+      of(at).abort(reason)
+      if (contexts.every(({ signal }) => signal.aborted)) whole.abort(reason)
+    },
+    end() {
+      for (const context of contexts) context.end()
+    },
+  }
+}
+
+class ChildContext implements Context {
+  readonly #terms: Terms
+  readonly #tell: (value: Encoded) => void
+  readonly #controller = new AbortController()
+  readonly signal = this.#controller.signal
+  #unreported: Encoded | undefined
+  #reportedAt = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(terms: Terms, tell: (value: Encoded) => void) {
+    this.#terms = terms
+    this.#tell = tell
+  }
+
+  progress(value: unknown): void {
+    this.#unreported = encode(value, 'progress', this.#terms.maxPayload)
+    const left = this.#reportedAt + REPORT_EVERY - performance.now()
+    if (left <= 0) this.#report()
+    else this.#timer ??= setTimeout(() => this.#report(), left).unref()
+  }
+
+  retry(delay: Duration, reason?: unknown): Outcome {
+    return Outcome.retry(delay, reason)
+  }
+
+  giveUp(reason?: unknown): Outcome {
+    return Outcome.giveUp(reason)
+  }
+
+  rateLimited(pause: Duration): Outcome {
+    return rateLimited(this.#terms, pause)
+  }
+
+  get tx(): never {
+    return refuseTransaction()
+  }
+
+  get replica(): never {
+    const advice = 'open a client of your own in the module of the handler'
+    throw new MillpondError('NotSupported', `ctx.replica does not reach an isolated handler: ${advice}`)
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason)
+  }
+
+  end(): void {
+    this.#report()
+  }
+
+  #report(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const value = this.#unreported
+    if (value === undefined) return
+    this.#unreported = undefined
+    this.#reportedAt = performance.now()
+    this.#tell(value)
+  }
+}
+
+function rateLimited({ lacksRates }: Terms, pause: Duration): Outcome {
+  if (lacksRates !== null) throw new MillpondError('NotSupported', lacksRates)
+  return Outcome.rateLimited(pause)
+}
+
+function refuseTransaction(): never {
+  const advice = 'write with a client of your own, and pass it job.fence'
+  throw new MillpondError('NotSupported', `ctx.tx does not reach an isolated handler: ${advice}`)
+}
+
+function notOfThisBatch(id: unknown): never {
+  const got = typeof id === 'string' ? shown(id) : kindOf(id)
+  throw new MillpondError('InvalidOption', `ctx.of takes a job of this batch; got one with the id ${got}`)
+}

@@ -1,0 +1,118 @@
+/**
+ * The main program of a handler's process: loads the module, calls its handler, answers. It ends with the worker's process: at the end of
+ * the channel, or by the watchdog.
+ */
+import { kindOf } from '../../values/duration.ts'
+import { encode } from '../../values/encoding.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { Job } from '../../values/job.ts'
+import { type Answer, answersOf, failedAll } from '../batch-answers.ts'
+import type { BatchHandler } from '../batch-context.ts'
+import { isOutcome, Outcome } from '../outcome.ts'
+import type { Handler } from '../single-runner.ts'
+import { type CallContext, callContext } from './child-context.ts'
+import { errorMessage, errorOf, failureMessage } from './error-message.ts'
+import { type AnswerMessage, type FromProcess, isToProcess, type JobMessage, type Load, type Run } from './messages.ts'
+import { Watchdog } from './watch.ts'
+
+interface Loaded {
+  terms: Load
+  watchdog: Watchdog
+  call(run: Run, context: CallContext): Promise<Answer[]>
+}
+
+let loaded: Loaded | undefined
+/** Of the call that is under way. */
+let context: CallContext | undefined
+
+const tell = (message: FromProcess): void => void process.send?.(message)
+const memory = (): number => process.memoryUsage.rss()
+
+async function load(terms: Load): Promise<void> {
+  try {
+    const watchdog = await Watchdog.start(terms.limits, terms.token)
+    watchdog.advance()
+    const call = callOf(await import(terms.module), terms)
+    watchdog.advance()
+    loaded = { terms, watchdog, call }
+    tell({ millpond: 'loaded', memory: memory() })
+  } catch (thrown) {
+    const { message, stack, ...error } = errorMessage(thrown)
+    tell({
+      millpond: 'refused',
+      error: { ...error, message: withoutImporter(message), stack: stack && withoutImporter(stack) },
+    })
+  }
+}
+
+/** The loader says which module has imported the missing one: in the published package a data: URL with all of this code. */
+const withoutImporter = (text: string): string => text.replace(/ imported from data:\S+/, '')
+
+/** @throws HandlerNotLoaded */
+function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] {
+  const handler = module.default
+  if (typeof handler !== 'function') {
+    const message = `its default export must be the handler, a function; it is ${kindOf(handler)}`
+    throw new MillpondError('HandlerNotLoaded', message)
+  }
+  if (batch) {
+    const handle = handler as BatchHandler
+    return async (run, ctx) => {
+      const jobs = run.jobs.map(jobOf)
+      return answersOf(
+        jobs.map(({ id }) => id),
+        await handle(jobs, ctx.batch),
+      )
+    }
+  }
+  const handle = handler as Handler
+  return async (run, ctx) => {
+    const values = run.jobs.map((job, at) => handle(jobOf(job), ctx.of(at)))
+    return (await Promise.all(values)).map((value) => ({ failed: false, value }))
+  }
+}
+
+const jobOf = ({ queue, data, ...claimed }: JobMessage): Job => new Job(queue, claimed, data)
+
+async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<void> {
+  const calling = callContext(message.jobs, terms, tell)
+  context = calling
+  watchdog.advance()
+  let answers: Answer[]
+  try {
+    answers = await call(message, calling)
+  } catch (thrown) {
+    const ids = message.jobs.map(({ id }) => id)
+    answers = failedAll(ids, thrown)
+  }
+  const messages = answers.map((answer) => answerMessage(answer, terms))
+  watchdog.advance()
+  calling.end()
+  context = undefined
+  tell({ millpond: 'answered', answers: messages, memory: memory() })
+}
+
+/** The result is encoded here, where its classes and getters are. */
+function answerMessage({ failed, value }: Answer, { maxPayload }: Load): AnswerMessage {
+  if (failed || isOutcome(value)) return failureMessage(value)
+  if (value === undefined) return { is: 'result', result: null }
+  try {
+    return { is: 'result', result: encode(value, 'result', maxPayload) }
+  } catch (error) {
+    // As in the worker's process: another attempt would only end here again.
+    return failureMessage(Outcome.giveUp(error))
+  }
+}
+
+/** Called once, as soon as this module is there. */
+export function start(first: Load): void {
+  // Signals to the whole group of processes are for the worker, which ends this one when its jobs are done.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+  process.on('disconnect', () => process.exit())
+  process.on('message', (message) => {
+    if (!isToProcess(message)) return
+    if (message.millpond === 'abort') context?.abort(message.at, errorOf(message.reason))
+    else if (loaded !== undefined) void run(loaded, message)
+  })
+  void load(first)
+}

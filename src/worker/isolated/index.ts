@@ -1,0 +1,63 @@
+/**
+ * Isolated handlers: the worker and its leases are in this process, the handler is in processes of its own, with limits. To the runners
+ * it is a handler like any other: it hands the job over, and waits for the answer.
+ */
+
+import type { Encoded } from '../../store.ts'
+import { decode } from '../../values/encoding.ts'
+import type { Job } from '../../values/job.ts'
+import type { BatchHandler } from '../batch-context.ts'
+import { EncodedResult } from '../encoded-result.ts'
+import type { Handler } from '../single-runner.ts'
+import { errorOf, outcomeOf } from './error-message.ts'
+import type { HandlerTerms } from './handler-process.ts'
+import type { AnswerMessage, JobMessage } from './messages.ts'
+import { ProcessPool } from './pool.ts'
+
+/** The handler of a worker in processes of its own. */
+export interface Isolated {
+  handler: Handler | BatchHandler
+  /** Settles when the module is loaded in a process; undefined: it is known to load. @throws HandlerNotLoaded */
+  ready(): Promise<void> | undefined
+  /** No job will come any more. */
+  closing(): void
+  /** Resolves when no process is left. */
+  close(): Promise<void>
+}
+
+/** Starts nothing yet. @param size most processes at once */
+export function isolated(terms: HandlerTerms, size: number): Isolated {
+  const pool = new ProcessPool(terms, size)
+  const single: Handler = async (job, ctx) => {
+    const progress = (_: number, value: Encoded) => ctx.progress(decode(value, 'progress'))
+    const [answer] = await pool.run({ jobs: [messageOf(job)], signals: [ctx.signal], progress })
+    const entry = answer === undefined ? undefined : entryOf(answer)
+    if (entry instanceof Error) throw entry
+    return entry
+  }
+  const batch: BatchHandler = async (jobs, ctx) => {
+    const contexts = jobs.map((job) => ctx.of(job))
+    const progress = (at: number, value: Encoded) => contexts[at]?.progress(decode(value, 'progress'))
+    const signals = contexts.map(({ signal }) => signal)
+    return (await pool.run({ jobs: jobs.map(messageOf), signals, progress })).map(entryOf)
+  }
+  return {
+    handler: terms.batch ? batch : single,
+    ready: () => pool.ready(),
+    closing: () => pool.closing(),
+    close: () => pool.close(),
+  }
+}
+
+const messageOf = (job: Job): JobMessage => ({
+  ...job,
+  pushedAt: job.pushedAt.getTime(),
+  dueAt: job.dueAt.getTime(),
+})
+
+/** As in the answer of a batch handler: a result, an Outcome or an Error. */
+function entryOf(answer: AnswerMessage): unknown {
+  if (answer.is === 'error') return errorOf(answer.error)
+  if (answer.is === 'outcome') return outcomeOf(answer)
+  return answer.result === null ? undefined : new EncodedResult(answer.result)
+}

@@ -1,0 +1,95 @@
+/**
+ * What a worker and the processes of its handler tell each other, over the channel that Node gives to a child process.
+ *
+ *   worker                       process
+ *   load ──────────────────────► starts the watchdog, imports the module
+ *        ◄────────── loaded, or refused: then the process ends
+ *   run ───────────────────────► calls the handler
+ *        ◄────────── progress, as often as the handler reports
+ *   abort ─────────────────────► aborts the signal of a job
+ *        ◄────────── answered: the process is free for the next call
+ *
+ * One call is under way at a time. The handler's module may use the same channel, so a message of another form is left to it.
+ */
+import type { Encoded } from '../../store.ts'
+import type { JobFacts } from '../../values/job.ts'
+
+/** The form of these messages; nobody else's have the member. */
+const MARK = 'millpond'
+
+/** The first message, which has the code of the process beside it. */
+export interface First {
+  code: string
+  load: Load
+}
+
+export interface Load {
+  /** The module's URL. */
+  module: string
+  limits: Limits
+  /** The handler takes several jobs at once. */
+  batch: boolean
+  /** Bytes of an encoded result or progress report. */
+  maxPayload: number
+  /** What `ctx.rateLimited` is refused with; null: the store has rates. */
+  lacksRates: string | null
+  /** Stands before what the watchdog says on stderr, so that nothing else is taken for its word. */
+  token: string
+}
+
+/** Of one process, while a call is under way; `memory` also while the module loads. null: no limit. */
+export interface Limits {
+  /** Bytes. */
+  memory: number | null
+  /** Milliseconds of CPU time, of all threads. */
+  cpu: number | null
+}
+
+export interface Run {
+  millpond: 'run'
+  jobs: readonly JobMessage[]
+}
+
+/** What a handler sees of a claim, and its data: decoded, and as the schema puts it out. */
+export interface JobMessage extends JobFacts {
+  queue: string
+  data: unknown
+}
+
+export interface Abort {
+  millpond: 'abort'
+  /** The place of the job in `jobs`. */
+  at: number
+  reason: ErrorMessage
+}
+
+export type ToProcess = Run | Abort
+
+export type FromProcess =
+  | { millpond: 'loaded'; memory: number }
+  | { millpond: 'refused'; error: ErrorMessage }
+  | { millpond: 'progress'; at: number; value: Encoded }
+  | { millpond: 'answered'; answers: readonly AnswerMessage[]; memory: number }
+
+/** Of one job. */
+export type AnswerMessage =
+  | { is: 'result'; result: Encoded | null }
+  | { is: 'error'; error: ErrorMessage }
+  | { is: 'outcome'; kind: 'retry' | 'giveUp' | 'rateLimited'; delay: number; reason: ErrorMessage | string }
+
+/** An error, as far as it is copied to another process. */
+export interface ErrorMessage {
+  name: string
+  message: string
+  stack: string | undefined
+  code: string | number | undefined
+  cause: ErrorMessage | undefined
+}
+
+/** Only processes of ours write in this form, so the mark is enough. */
+function isMarked(message: unknown): message is { [MARK]: unknown } {
+  return typeof message === 'object' && message !== null && MARK in message
+}
+
+export const isToProcess = (message: unknown): message is ToProcess => isMarked(message)
+export const isFromProcess = (message: unknown): message is FromProcess => isMarked(message)

@@ -1,0 +1,87 @@
+/** `millpond move`: what it tells people and programs, and its exit codes. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Millpond } from '../../src/index.ts'
+import { sharedFolder } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { ran } from './in-process.ts'
+
+const folder = sharedFolder()
+let count = 0
+async function filled(): Promise<{ source: string; target: string }> {
+  count++
+  const [source, target] = ['source', 'target'].map((name) => `sqlite:${join(folder, `${name}-${count}.db`)}`)
+  assert.ok(source && target)
+  const pond = await Millpond.open(source)
+  await pond.queue('emails').pushMany([1, 2, 3])
+  await pond.queue('reports').push(1, { delay: '1h', key: 'once' })
+  await pond.close()
+  return { source, target }
+}
+
+test('for people: a table of what was moved, and how fast', async () => {
+  const { source, target } = await filled()
+  const dry = await ran(['move', source, target, '--dry-run'])
+  assert.deepEqual([dry.code, dry.err], [0, ''])
+  assert.match(
+    dry.out,
+    /^queue +scheduled +waiting .*\nemails +0 +3 +0.*\nreports +1 +0 .*\n4 jobs\. Nothing was moved\.\n$/,
+  )
+  const moved = await ran(['move', source, target, '--queue', 'emails'])
+  assert.equal(moved.code, 0)
+  assert.match(moved.out, /emails +0 +3 +0 .*\n3 jobs moved in \d+s, \d+\/s\.\n$/)
+  const rest = await ran(['move', 'env:OLD', 'env:NEW'], { OLD: source, NEW: target })
+  assert.match(rest.out, /\n1 jobs moved/)
+})
+
+test('for programs: a line for each queue, and one for all', async () => {
+  const { source, target } = await filled()
+  const { code, out } = await ran(['move', source, target, '--json'])
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line): Record<string, unknown> => JSON.parse(line))
+  assert.deepEqual([code, lines.length], [0, 3])
+  assert.deepEqual([lines[0]?.queue, lines[1]?.queue, lines[2]?.moved, lines[2]?.left], ['emails', 'reports', 4, 0])
+})
+
+test('jobs that cannot be moved make 1, a signal 143, and following until the signal 0', async () => {
+  const { source, target } = await filled()
+  const pond = await Millpond.open(target)
+  await pond.queue('reports').push(2, { key: 'once', delay: '2h' })
+  const partly = await ran(['move', source, target])
+  assert.equal(partly.code, 1)
+  assert.match(partly.out, /1 of reports stay at the source: another live job at the target has their key\./)
+  const aborted = await ran(['move', source, target], {}, AbortSignal.abort('SIGTERM'))
+  assert.equal(aborted.code, 143)
+
+  const old = await Millpond.open(source)
+  await old.queue('emails').push('late')
+  const stop = new AbortController()
+  const following = ran(['move', source, target, '--follow', '--queue', 'emails'], {}, stop.signal)
+  await until(async () => (await pond.stats())[0]?.counts.waiting === 4, 'the late job to be moved')
+  stop.abort('SIGTERM')
+  assert.equal((await following).code, 0)
+  await Promise.all([pond.close(), old.close()])
+})
+
+test('bad calls make 2', async () => {
+  const { source } = await filled()
+  const bad: [string[], RegExp][] = [
+    [[], /SOURCE is missing/],
+    [[source], /TARGET is missing/],
+    [[source, 'memory:', 'more'], /belongs to no option/],
+    [[source, source], /same store/],
+    [[source, 'env:NOT_SET'], /not set/],
+    [[source, 'mysql://hidden@x'], /UnknownScheme/],
+    [[source, 'memory:', '--folow'], /did you mean --follow/],
+    [[source, 'memory:', '--queue', 'no name'], /--queue/],
+  ]
+  for (const [args, message] of bad) {
+    const { code, out, err } = await ran(['move', ...args])
+    assert.deepEqual([code, out], [2, ''], `${args}: ${err}`)
+    assert.match(err, message)
+    assert.ok(!err.includes('hidden'))
+  }
+})

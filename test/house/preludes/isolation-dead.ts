@@ -1,0 +1,4 @@
+import { Millpond } from 'millpond'
+
+const pond = await Millpond.open('memory:')
+const reports = pond.queue('reports')

@@ -1,0 +1,5 @@
+# The program runs from the sources.
+npx() {
+  shift
+  "$NODE" "$ROOT/src/cli/main.ts" "$@"
+}
