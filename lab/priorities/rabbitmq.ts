@@ -8,19 +8,19 @@ import type { Place } from '../places.ts'
 export const hasRabbitmq = ['/usr/lib/rabbitmq/bin', '/opt/homebrew/sbin'].some((folder) =>
   existsSync(`${folder}/rabbitmq-server`),
 )
-export const QUEUE = 'reports'
+export const hasMillpondOnRabbitmq = existsSync(new URL('../../src/stores/rabbitmq/index.ts', import.meta.url))
+
+let prefixes = 0
+
+/** The queue of those who use RabbitMQ by hand: a run has one of its own. */
+export const queueIn = (url: string): string => `${new URL(url).searchParams.get('prefix') ?? 'lab'}-reports`
 
 export async function rabbitmqPlace(): Promise<Place> {
   const server = await startRabbitmq()
   return {
     about: `RabbitMQ ${await version(server.url)}, durable queue, persistent messages`,
-    async fresh() {
-      const connection = await connect(server.url)
-      const channel = await connection.createChannel()
-      await channel.deleteQueue(QUEUE)
-      await connection.close()
-      return server.url
-    },
+    /** What Millpond has in RabbitMQ begins with its prefix. */
+    fresh: async () => `${server.url}?prefix=lab${++prefixes}`,
     stop: () => server.stop(),
   }
 }

@@ -67,6 +67,7 @@ export class Millpond implements AsyncDisposable {
   readonly #capacityWaiters: CapacityWaiters
   readonly #workers: PondWorkers
   readonly #bells: BellListener
+  readonly #pusher: Pusher
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
   #closing: Promise<PondCloseReport> | undefined
@@ -103,9 +104,9 @@ export class Millpond implements AsyncDisposable {
     )
     this.#workers = new PondWorkers(store, this.#sweeper, this.#bells)
     this.#results = new Results(store, (waiting) => (waiting ? this.#bells.need() : this.#bells.release()))
-    const pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
+    this.#pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
     this.#capacityWaiters = new CapacityWaiters(
-      pusher,
+      this.#pusher,
       () => this.#bells.need(),
       (queue) => this.#events.emit('full', { queue }),
     )
@@ -115,7 +116,7 @@ export class Millpond implements AsyncDisposable {
       events: this.#events,
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
-      pusher,
+      pusher: this.#pusher,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -128,6 +129,11 @@ export class Millpond implements AsyncDisposable {
       addWorker: (worker) => this.#workers.add(worker),
       removeWorker: (worker) => this.#workers.remove(worker),
     }
+  }
+
+  /** @internal What a test moves. */
+  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher } {
+    return { workers: this.#workers, sweeper: this.#sweeper, pusher: this.#pusher }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */
@@ -306,7 +312,7 @@ export class Millpond implements AsyncDisposable {
 
   /** @param left settles when no push waits for room any more */
   async #flushed(left: Promise<void>): Promise<void> {
-    await this.#internals.pusher.flushed()
+    await this.#pusher.flushed()
     await left
     await Promise.allSettled(this.#pushes)
     await this.#results.close()

@@ -65,6 +65,7 @@ const FLOORS = [
   ['move'],
   ['worker'],
   ['pond'],
+  ['testing'],
   ['coalesce'],
   ['cache'],
   ['web'],
