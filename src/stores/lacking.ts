@@ -13,8 +13,9 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 const isLater = ({ delay, runAt }: NewJob): boolean => delay > 0 || runAt !== null
 
 const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
-  configure: ({ running, rate, grouped, groupRunning, groupRate }) => ({
-    settings: 'configure',
+  configure: ({ running, rate, grouped, groupRunning, groupRate, paused, by, clear }) => ({
+    // What code gives, a store may take nevertheless: then it holds in its own process.
+    settings: (isGiven(paused) || isGiven(clear) || by === 'operator') && "a pause or an operator's setting",
     limits: isGiven(running) && 'running',
     rates: isGiven(rate) && 'rate',
     groups: (isGiven(grouped) || isGiven(groupRunning) || isGiven(groupRate)) && 'a grouped queue',

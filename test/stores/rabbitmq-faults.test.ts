@@ -137,8 +137,7 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     await underLoad(t, `${broker.url}?prefix=${freshPrefix()}`, () => broker.restart())
   })
 
-  const NO_STREAM = 'open: on 3.10, the stream of a single node is not there after a crash of the broker'
-  test('a crash of the broker', { skip: NO_STREAM }, async (t) => {
+  test('a crash of the broker', async (t) => {
     const broker = await server()
     await underLoad(t, `${broker.url}?prefix=${freshPrefix()}`, async () => {
       await broker.kill('SIGKILL')

@@ -101,21 +101,30 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     assert.match(String(dead?.headers['millpond-error']), /no such luck/)
   })
 
-  test('settings, pauses and lines are known to every process', async (t) => {
+  test('a worker hears of a priority that another process is the first to use', async (t) => {
     const { open } = ponds(t)
     const [one, two] = [await open(), await open()]
     const handled: string[] = []
     two.queue<string>('q').work(async ({ data }) => {
       handled.push(data)
     })
-    await one.queue<string>('q').pause()
-    await one.queue<string>('q').push('a', { priority: 9 })
     await one.queue<string>('q').push('b')
-    await until(async () => (await two.queue('q').stats()).paused, 'the pause is known')
-    assert.deepEqual(handled, [])
-    await one.queue('q').resume()
-    await until(() => handled.length === 2, 'the jobs are handled')
-    assert.deepEqual(handled, ['a', 'b'])
+    await until(() => handled.length === 1, 'the first job is handled')
+    await one.queue<string>('q').push('a', { priority: 9 })
+    await one.queue<string>('q').push('c', { priority: 0, delay: 1 })
+    await until(() => handled.length === 3, 'the other jobs are handled')
+    assert.deepEqual(handled, ['b', 'a', 'c'])
+    const three = await open()
+    assert.equal((await three.queue('q').stats()).counts.waiting, 0)
+  })
+
+  test('settings are those of the code; a pause is refused', async (t) => {
+    const pond = await ponds(t).open()
+    const queue = pond.queue<number>('q', { capacity: 1 })
+    await queue.push(1)
+    assert.equal((await refusal(queue.push(2))).code, 'QueueFull')
+    assert.equal((await refusal(queue.pause())).code, 'NotSupported')
+    assert.equal((await refusal(queue.override({ capacity: 5 }))).code, 'NotSupported')
   })
 
   test('no job is parked behind a long one: others take what one process cannot start', async (t) => {
@@ -141,13 +150,6 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     })
     await until(() => handled.length === 20, 'the other process handles all others')
     assert.equal(held, 1)
-  })
-
-  test('a full queue refuses with QueueFull', async (t) => {
-    const queue = (await ponds(t).open()).queue<number>('q', { capacity: 2 })
-    await queue.push(1)
-    await queue.push(2, { priority: 9 })
-    assert.equal((await refusal(queue.push(3))).code, 'QueueFull')
   })
 
   test('what it lacks is refused when a queue is defined or called that way', async (t) => {

@@ -13,8 +13,9 @@ export const isClosed = ({ links }: StoreContext): boolean => links.out.isClosed
 
 /** What RabbitMQ has of the queue, and what it sent here before that. Exact while nobody pushes or claims. */
 export async function waitingIn(context: StoreContext, queue: string): Promise<number> {
-  const { registry, names, topology } = context
-  const counts = await Promise.all(registry.of(queue).lines.map((line) => topology.count(names.line(queue, line))))
+  const { queues, names, topology } = context
+  await queues.find(queue)
+  const counts = await Promise.all(queues.linesOf(queue).map((line) => topology.count(names.line(queue, line))))
   return counts.reduce<number>((sum, each) => sum + (each ?? 0), await sourceOf(context, queue).parked())
 }
 

@@ -23,7 +23,7 @@ import { isClosed, type StoreContext } from './context.ts'
 import { closed } from './errors.ts'
 import { Names } from './names.ts'
 import { operationsOf } from './operations/index.ts'
-import { Registry } from './registry.ts'
+import { Queues } from './queues.ts'
 import { settingsOf } from './settings.ts'
 import { Topology } from './topology.ts'
 
@@ -35,7 +35,7 @@ const CAPABILITIES: Capabilities = {
     transactions: false,
     replicas: false,
     spill: false,
-    settings: true,
+    settings: false,
   },
   ...{ delays: true, priorities: true, keys: false, results: false, limits: false, rates: false, groups: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
@@ -50,15 +50,16 @@ export const open: OpenStore = async (url, options) => {
   const link = (use: string): Link => new Link(amqplib, settings, `millpond ${use} (process ${process.pid})`)
   const links = { out: link('pushes'), in: link('claims') }
   const publisher = new Publisher(links.out)
+  const topology = new Topology(links.in, names)
   const context: StoreContext = {
     ...{ settings, names, links, publisher, sources: new Map(), bells: new Bells(), lost: [] },
     limitedPush: Promise.resolve(),
     now: options.clock ?? Date.now,
-    registry: new Registry(links.in, names, publisher, (queue) => changed(context, queue)),
-    topology: new Topology(links.in, names),
+    topology,
+    queues: new Queues(links.in, names, topology, publisher, (queue) => changed(context, queue)),
   }
   try {
-    await context.registry.ready()
+    await links.in.model()
   } catch (error) {
     await close(context)
     throw error

@@ -8,8 +8,8 @@ export const isAgain = (line: Line): boolean => line.endsWith('.again')
 export const againOf = (priority: number): Line => `${priority}.again`
 
 export class Names {
-  /** The stream that says which lines and settings there are. */
-  readonly log: string
+  /** The exchange that says which lines were made. */
+  readonly lines: string
   /** The exchange by which delayed jobs come back to their lines. */
   readonly due: string
   /** Exchange and queue of delayed jobs whose line is gone. */
@@ -18,7 +18,7 @@ export class Names {
 
   constructor(prefix: string) {
     this.#prefix = prefix
-    this.log = `${prefix}.log`
+    this.lines = `${prefix}.lines`
     this.due = `${prefix}.due`
     this.unrouted = `${prefix}.unrouted`
   }

@@ -184,8 +184,8 @@ export class Source {
   }
 
   get #lines(): Line[] {
-    const { registry, settings } = this.#traffic
-    return [...registry.of(this.#queue).lines, ...(settings.foreign ? [FOREIGN] : [])]
+    const { queues, settings } = this.#traffic
+    return [...queues.linesOf(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
   }
 
   #readyFrom(minPriority: number): number {
@@ -242,12 +242,7 @@ export class Source {
       this.#consumers = this.#consumers.filter((each) => each !== consumer)
       return
     }
-    const arrived = arrivedOf(
-      message,
-      consumer.line,
-      this.#traffic.registry.of(this.#queue).values,
-      this.#traffic.now(),
-    )
+    const arrived = arrivedOf(message, consumer.line, this.#traffic.queues.of(this.#queue).values, this.#traffic.now())
     const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0, isEnding: false }
     const { id, attempt, attempts } = delivery.job
     const before = this.#byId.get(id)

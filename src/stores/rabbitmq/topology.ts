@@ -3,7 +3,7 @@ import type { Channel } from 'amqplib'
 import type { Link } from './connection/link.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
 import { isMissing } from './errors.ts'
-import { isAgain, type Line, type Names, waitHeader } from './names.ts'
+import { againOf, type Names, waitHeader } from './names.ts'
 import { LONGEST_WAIT, SHORTEST_WAIT } from './waits.ts'
 
 /** In ms: how long delayed jobs whose line is gone are kept for people to see. */
@@ -31,13 +31,20 @@ export class Topology {
     return this.#there.has(name)
   }
 
-  async line(queue: string, line: Line): Promise<void> {
-    const name = this.#names.line(queue, line)
-    if (isAgain(line)) await this.#once(this.#names.due, (channel) => this.#makeDue(channel))
-    await this.#once(name, async (channel) => {
+  /** Both lines of a priority. That of new jobs is the last that is made: who finds it finds both. */
+  async line(queue: string, priority: number): Promise<void> {
+    await this.#once(this.#names.due, (channel) => this.#makeDue(channel))
+    await this.#once(this.#names.line(queue, `${priority}`), async (channel, name) => {
+      const again = this.#names.line(queue, againOf(priority))
+      await declare(channel, again)
+      await channel.bindQueue(again, this.#names.due, again)
       await declare(channel, name)
-      if (isAgain(line)) await channel.bindQueue(name, this.#names.due, name)
     })
+  }
+
+  /** The exchange by which processes tell of new lines. */
+  lines(): Promise<void> {
+    return this.#once(this.#names.lines, (channel, name) => channel.assertExchange(name, 'fanout'))
   }
 
   dead(queue: string): Promise<void> {

@@ -4,8 +4,8 @@ import type { Bells } from '../bells.ts'
 import type { Link } from './connection/link.ts'
 import type { Published, Publisher } from './connection/publisher.ts'
 import { isMissing, refused } from './errors.ts'
-import { againOf, HEADER, type Names, priorityOf } from './names.ts'
-import type { Registry } from './registry.ts'
+import { HEADER, type Names, priorityOf } from './names.ts'
+import type { Queues } from './queues.ts'
 import type { Settings } from './settings.ts'
 import type { Topology } from './topology.ts'
 import { waitsOf } from './waits.ts'
@@ -18,7 +18,7 @@ export interface Traffic {
   /** For pushes, and for claims. */
   links: { out: Link; in: Link }
   publisher: Publisher
-  registry: Registry
+  queues: Queues
   topology: Topology
   bells: Bells
   /** Leases that were lost since the last sweep. */
@@ -46,8 +46,7 @@ async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<P
   const { topology, names, publisher } = traffic
   for (const parcel of parcels) {
     const { queue, line, delay } = parcel
-    const name = names.line(queue, delay > 0 ? againOf(priorityOf(line)) : line)
-    if (delay > 0 || !topology.has(name)) await prepare(traffic, parcel)
+    if (delay > 0 || !topology.has(names.line(queue, `${priorityOf(line)}`))) await prepare(traffic, parcel)
   }
   try {
     return await publisher.publish(parcels.map((parcel) => letterOf(names, parcel)))
@@ -57,10 +56,9 @@ async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<P
   }
 }
 
-async function prepare({ topology, registry }: Traffic, { queue, line: direct, delay }: Parcel): Promise<void> {
-  const line = delay > 0 ? againOf(priorityOf(direct)) : direct
-  await topology.line(queue, line)
-  if (!registry.of(queue).lines.includes(line)) await registry.append({ queue, line })
+async function prepare({ topology, queues }: Traffic, { queue, line, delay }: Parcel): Promise<void> {
+  await topology.lines()
+  await queues.make(queue, priorityOf(line))
   if (delay > 0) for (const wait of waitsOf(delay).waits) await topology.wait(wait)
 }
 
@@ -76,7 +74,7 @@ export async function bury(
   queue: string,
   dead: readonly (readonly [Arrived, JobError])[],
 ): Promise<void> {
-  const { keepDead } = traffic.registry.of(queue).values
+  const { keepDead } = traffic.queues.of(queue).values
   if (dead.length === 0 || keepDead === 0) return
   await traffic.topology.dead(queue)
   const letters = dead.map(([arrived, error]) => {

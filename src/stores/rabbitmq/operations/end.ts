@@ -42,7 +42,7 @@ export function complete(context: StoreContext, input: OfQueue<Completion>): Pro
 
 export function fail(context: StoreContext, input: OfQueue<Failure>): Promise<FailOutcome[]> {
   const { queue } = input
-  const { backoff } = context.registry.of(queue).values
+  const { backoff } = context.queues.of(queue).values
   return end(context, input, async (held, source) => {
     const now = context.now()
     const isLast = ({ item, delivery: { job } }: Held<Failure>): boolean =>

@@ -7,7 +7,7 @@ export async function extend(
   { queue, items, lease }: OfQueue<Extension> & { lease: number | null },
 ): Promise<ExtendOutcome[]> {
   const source = sourceOf(context, queue)
-  const until = context.now() + (lease ?? context.registry.of(queue).values.lease)
+  const until = context.now() + (lease ?? context.queues.of(queue).values.lease)
   if (items.some((item) => source.find(item) !== undefined)) await source.settled()
   return items.map((item) => {
     const delivery = source.find(item)

@@ -1,7 +1,7 @@
 import type { PartialOperations } from '../../lacking.ts'
 import type { StoreContext } from '../context.ts'
 import { claim } from './claim.ts'
-import { configure, settings } from './configure.ts'
+import { configure } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
 import { push } from './push.ts'
@@ -11,15 +11,12 @@ import { sweep } from './sweep.ts'
 import { heartbeat } from './workers.ts'
 
 export function operationsOf(context: StoreContext): PartialOperations {
-  /** After a lost connection, the first call waits until the log was read again. */
   const on =
     <In, Out>(operation: (context: StoreContext, input: In) => Promise<Out>) =>
-    async (input: In): Promise<Out> => {
-      await context.registry.ready()
-      return operation(context, input)
-    }
+    (input: In): Promise<Out> =>
+      operation(context, input)
   return {
-    ...{ configure: on(configure), settings: on(settings), push: on(push), restore: on(restore), claim: on(claim) },
+    ...{ configure: on(configure), push: on(push), restore: on(restore), claim: on(claim) },
     ...{ complete: on(complete), fail: on(fail), release: on(release), extend: on(extend), sweep: on(sweep) },
     ...{ stats: on(stats), record: on(record), heartbeat: on(heartbeat) },
   }

@@ -5,7 +5,7 @@ import { parcelOf } from '../wire.ts'
 
 /** @throws StoreUnavailable, StoreFull, Closed */
 export function push(context: StoreContext, { jobs }: { jobs: readonly NewJob[] }): Promise<PushOutcome[]> {
-  const isLimited = jobs.some(({ queue }) => context.registry.of(queue).values.capacity !== null)
+  const isLimited = jobs.some(({ queue }) => context.queues.of(queue).values.capacity !== null)
   if (!isLimited) return pushThese(context, jobs, () => true)
   // One after the other, so that each counts the jobs of those before it.
   const pushing = context.limitedPush.then(() => pushWhatFits(context, jobs))
@@ -17,7 +17,7 @@ export function push(context: StoreContext, { jobs }: { jobs: readonly NewJob[] 
 async function pushWhatFits(context: StoreContext, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
   const room = new Map<string, number>()
   for (const queue of new Set(jobs.map((job) => job.queue))) {
-    const { capacity } = context.registry.of(queue).values
+    const { capacity } = context.queues.of(queue).values
     room.set(queue, capacity === null ? Number.POSITIVE_INFINITY : capacity - (await waitingIn(context, queue)))
   }
   return pushThese(context, jobs, ({ queue }) => {
@@ -34,7 +34,7 @@ async function pushThese(
 ): Promise<PushOutcome[]> {
   const now = context.now()
   const fitting = new Set(jobs.filter(fits))
-  const parcels = [...fitting].map((job) => parcelOf(job, context.registry.of(job.queue).values, now))
+  const parcels = [...fitting].map((job) => parcelOf(job, context.queues.of(job.queue).values, now))
   const sent = await send(context, parcels)
   return jobs.map((job) => {
     const isPushed = fitting.has(job) && sent.shift() === 'stored'

@@ -9,7 +9,7 @@ export async function restore(
   { records }: { records: readonly JobRecord[] },
 ): Promise<RestoreOutcome[]> {
   const now = context.now()
-  const of = (queue: string) => context.registry.of(queue).values
+  const of = (queue: string) => context.queues.of(queue).values
   const live = records.filter(({ state }) => state === 'waiting' || state === 'scheduled')
   await sendBack(
     context,
