@@ -38,6 +38,10 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   try {
     const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
     if (checked.dryRun === true) return await dryRun(from, checked.queues)
+    if (from instanceof ClaimSource && (await wanted(from, checked.queues)).length === 0) {
+      const message = `the ${from.name} store lists no queues: name those to move by the option queues (--queue)`
+      throw new MillpondError('InvalidOption', message)
+    }
     const to = await openedStore(target, opened)
     if (store !== undefined && (await isSameStore(store, to))) {
       throw new MillpondError('InvalidOption', 'the source and the target of a move are the same store')

@@ -34,8 +34,11 @@ export class ClaimSource implements Source {
     this.#headers = headers
   }
 
-  async counts(): Promise<QueueCounts[]> {
-    return (await this.#store.operations.stats({})).map(({ queue, counts }) => ({ queue, counts }))
+  /** A store may list only the queues that it was asked for. */
+  async counts(names?: readonly string[]): Promise<QueueCounts[]> {
+    const asked = names?.map((queue) => ({ queue })) ?? [{}]
+    const stats = await Promise.all(asked.map((each) => this.#store.operations.stats(each)))
+    return stats.flat().map(({ queue, counts }) => ({ queue, counts }))
   }
 
   settings(queue: string): Promise<SourceSettings | null> {

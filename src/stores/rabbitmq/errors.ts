@@ -30,9 +30,12 @@ function codeOf(error: unknown): ErrorCode {
 export function toMillpondError(error: unknown, where: string): MillpondError {
   if (error instanceof MillpondError) return error
   const code = codeOf(error)
-  const text = `${ADVICE[code] ?? 'RabbitMQ refused an operation'}: ${where}: ${safeText(error)}`
+  const text = `${isTlsError(error) ? CERTIFICATE : (ADVICE[code] ?? 'RabbitMQ refused an operation')}: ${where}: ${safeText(error)}`
   return new MillpondError(code, text, { cause: error })
 }
+
+const CERTIFICATE =
+  'no TLS connection to RabbitMQ: its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
 
 export const closed = (): MillpondError =>
   new MillpondError('Closed', 'The RabbitMQ store is closed; open a new one to go on.')

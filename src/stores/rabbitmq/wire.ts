@@ -152,8 +152,10 @@ function dataOf({ content, properties }: ConsumeMessage): Encoded {
       .toLowerCase() ?? ''
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return { encoding: 'json', body: content.toString() }
   if (type.startsWith('text/')) return { encoding: 'json', body: JSON.stringify(content.toString()) }
-  if (/^application\/(?:x-|vnd\.)?msgpack$/.test(type)) return { encoding: 'msgpack', body: content }
-  return { encoding: 'bytes', body: content }
+  if (/^application\/(?:x-|vnd\.)?msgpack$/.test(type)) return { encoding: 'msgpack', body: bytesOf(content) }
+  return { encoding: 'bytes', body: bytesOf(content) }
 }
 
+/** What callers see is no Buffer. */
+const bytesOf = (buffer: Buffer): Uint8Array => new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
