@@ -7,6 +7,7 @@
  *   the channel is lost: RabbitMQ gives all of them to others
  */
 
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, ConsumeMessage } from 'amqplib'
 import type { ClaimedJob, ClaimRequest, Hold, JobError, Totals } from '../../store.ts'
@@ -20,6 +21,7 @@ import { type Arrived, arrivedOf, copyOf } from './wire.ts'
 interface Consumer {
   line: Line
   tag: string
+  take: (message: ConsumeMessage | null) => void
   prefetch: number
   /** Delivered to it and not acknowledged. */
   unacked: number
@@ -226,15 +228,13 @@ export class Source {
     const name = names.line(this.#queue, line)
     // A consumer of a queue that is not there would cost the channel, and with it all claims.
     if ((await topology.count(name)) === null) return
-    const consumer: Consumer = { line, tag: '', prefetch, unacked: 0 }
+    const take = (message: ConsumeMessage | null): void => this.#arrived(channel, consumer, message)
+    const tag = randomUUID()
+    const consumer: Consumer = { line, tag, take, prefetch, unacked: 0 }
     this.#consumers.push(consumer)
     this.pushed()
-    const take = (message: ConsumeMessage | null): void => this.#arrived(channel, consumer, message)
     // Both are sent at once: the prefetch is that of the next consumer.
-    const [, { consumerTag }] = await links.in.inTime(
-      Promise.all([channel.prefetch(prefetch), channel.consume(name, take)]),
-    )
-    consumer.tag = consumerTag
+    await links.in.inTime(Promise.all([channel.prefetch(prefetch), channel.consume(name, take, { consumerTag: tag })]))
   }
 
   #arrived(channel: Channel, consumer: Consumer, message: ConsumeMessage | null): void {
@@ -324,12 +324,25 @@ export class Source {
   async #rest(): Promise<void> {
     await sleep(IDLE, undefined, { ref: false })
     if (this.#demand() > 0) return
-    for (const { tag } of this.#consumers.filter(hasFree)) {
-      this.#channel.run((channel) => channel.cancel(tag)).catch(() => undefined)
-    }
+    for (const each of this.#consumers.filter(hasFree)) this.#cancel(each).catch(() => undefined)
     this.#consumers = this.#consumers.filter((each) => !hasFree(each))
     await sleep(PARKED, undefined, { ref: false })
     if (this.#demand() <= 0) await this.#putBack()
+  }
+
+  /**
+   * From quorum queues, RabbitMQ may send what was under way after it has confirmed the end of a consumer, until it answers the next call.
+   * amqplib ends the connection on a message without a consumer, and with it all claims.
+   */
+  async #cancel({ tag, take }: Consumer): Promise<void> {
+    await this.#channel.run(async (channel) => {
+      await channel.cancel(tag)
+      const consumers: unknown = Reflect.get(channel, 'consumers')
+      if (!(consumers instanceof Map)) return
+      consumers.set(tag, take)
+      await channel.prefetch(1)
+      consumers.delete(tag)
+    })
   }
 
   async #putBack(): Promise<void> {
