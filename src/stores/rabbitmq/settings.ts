@@ -22,19 +22,8 @@ export interface Settings {
 
 const TIMEOUT = [5000, 100, 600_000] as const
 const HEARTBEAT = [15, 1, 600] as const
-const FOREIGN = new Map<unknown, boolean>([
-  ...([
-    [undefined, false],
-    ['0', false],
-    ['false', false],
-    [false, false],
-  ] as const),
-  ...([
-    ['1', true],
-    ['true', true],
-    [true, true],
-  ] as const),
-])
+const ON: readonly unknown[] = ['1', 'true', true]
+const OFF: readonly unknown[] = [undefined, '0', 'false', false]
 
 /** @throws InvalidOption */
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
@@ -46,8 +35,9 @@ export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   if (typeof prefix !== 'string' || !/^[\w-]{1,64}$/.test(prefix)) {
     return invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - , not ${shown(prefix)}`)
   }
-  const foreign = FOREIGN.get(option('foreign'))
-  if (foreign === undefined) return invalid(`foreign must be 1 or 0, not ${shown(option('foreign'))}`)
+  const foreign = ON.includes(option('foreign'))
+  if (!foreign && !OFF.includes(option('foreign')))
+    return invalid(`foreign must be 1 or 0, not ${shown(option('foreign'))}`)
   const isSecure = protocol === 'amqps:'
   const nodes = urls.map(({ hostname, port }) => ({
     hostname: hostname.replace(/^\[|\]$/g, '') || 'localhost',
