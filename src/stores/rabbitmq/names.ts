@@ -4,7 +4,6 @@
 export type Line = string
 export const FOREIGN: Line = ''
 export const priorityOf = (line: Line): number => (line === FOREIGN ? 4 : Number(line[0]))
-export const isAgain = (line: Line): boolean => line.endsWith('.again')
 export const againOf = (priority: number): Line => `${priority}.again`
 
 export class Names {
