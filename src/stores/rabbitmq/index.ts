@@ -19,7 +19,7 @@ import { loadAmqplib } from '../driver.ts'
 import { refusing } from '../lacking.ts'
 import { Link } from './connection/link.ts'
 import { Publisher } from './connection/publisher.ts'
-import { isClosed, type StoreContext } from './context.ts'
+import type { StoreContext } from './context.ts'
 import { closed } from './errors.ts'
 import { Names } from './names.ts'
 import { operationsOf } from './operations/index.ts'
@@ -80,7 +80,7 @@ function storeOf(context: StoreContext): Store {
     capabilities: CAPABILITIES,
     operations: operationsOf(context),
     listen(listener) {
-      if (isClosed(context)) throw closed()
+      if (context.links.out.isClosed) throw closed()
       return context.bells.listen(listener)
     },
     close() {
@@ -88,7 +88,7 @@ function storeOf(context: StoreContext): Store {
       return closing
     },
   })
-  return around(store, (_, input, next) => (isClosed(context) ? Promise.reject(closed()) : next(input)))
+  return around(store, (_, input, next) => (context.links.out.isClosed ? Promise.reject(closed()) : next(input)))
 }
 
 async function close({ links, publisher, sources, bells }: StoreContext): Promise<void> {

@@ -44,8 +44,6 @@ export const HEADER = {
   ...{ timeout: `${PREFIX}timeout`, error: `${PREFIX}error`, trace: 'traceparent' },
   /** The id that another program gave its message, if it is no UUID. */
   message: `${PREFIX}message`,
-  /** Milliseconds of a delay that are left after all waits. */
-  remaining: `${PREFIX}remaining`,
 } as const
 /** Set for each wait that the job is to spend. */
 export const waitHeader = (ms: number): string => `${PREFIX}wait-${ms}`
@@ -54,6 +52,6 @@ export const waitHeader = (ms: number): string => `${PREFIX}wait-${ms}`
 export const isForeignHeader = (name: string): boolean => !name.startsWith(PREFIX) && !isBrokerHeader(name)
 /** Headers about one delivery or one delay. A copy of the message must not have them. */
 export const isPassingHeader = (name: string): boolean =>
-  isBrokerHeader(name) || name.startsWith(waitHeader(0).slice(0, -1)) || name === HEADER.remaining
+  isBrokerHeader(name) || name.startsWith(waitHeader(0).slice(0, -1))
 const isBrokerHeader = (name: string): boolean =>
   /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-\w+|stream-offset)$/.test(name)

@@ -82,6 +82,7 @@ export class Queues {
 
   /** Makes the lines of a priority, and tells the other processes. @throws StoreUnavailable, StoreFull, Closed */
   async make(queue: string, priority: number): Promise<void> {
+    await this.#topology.lines()
     await this.#topology.line(queue, priority)
     this.#add(queue, priority)
     const key = `${priority} ${queue}`

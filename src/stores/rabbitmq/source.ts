@@ -6,11 +6,10 @@
  *                   └─ nobody asks for it: goes back, without an attempt being counted
  *   the channel is lost: RabbitMQ gives all of them to others
  */
-
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, ConsumeMessage } from 'amqplib'
-import type { ClaimedJob, ClaimRequest, Hold, JobError, Totals } from '../../store.ts'
+import type { ClaimedJob, ClaimRequest, Hold, Totals } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
 import { toMillpondError } from './errors.ts'
@@ -32,13 +31,17 @@ export interface Delivery extends Arrived {
   consumer: Consumer
   /** By our clock; 0: not claimed. */
   leaseUntil: number
-  /** A call that ends the claim is under way. */
+  /** It is being moved, or its claim is being ended. */
   isEnding: boolean
 }
 
-/** In ms. Consumers rest after the first, since a busy worker asks again sooner. Jobs that they left here go to others after the second. */
-const IDLE = 10
-const PARKED = 100
+export interface Held<Item> {
+  item: Item
+  delivery: Delivery
+}
+
+/** Ms until consumers rest that nobody asks for. A busy worker asks again sooner. */
+const IDLE = 100
 const MAX_PREFETCH = 65_535
 
 export class Source {
@@ -64,20 +67,22 @@ export class Source {
   constructor(traffic: Traffic, queue: string) {
     this.#traffic = traffic
     this.#queue = queue
-    this.#channel = new StandingChannel<Channel>(
-      traffic.links.in,
-      (model) => model.createChannel(),
-      (why) => this.#lost(why),
-    )
+    const open = (model: { createChannel(): Promise<Channel> }): Promise<Channel> => model.createChannel()
+    this.#channel = new StandingChannel<Channel>(traffic.links.in, open, (why) => this.#lost(why))
   }
 
   get held(): Delivery[] {
     return [...this.#deliveries.values()].filter(({ leaseUntil }) => leaseUntil > 0)
   }
 
+  /** Whether what is pushed is sent here by itself. */
+  get isConsuming(): boolean {
+    return this.#consumers.length > 0
+  }
+
   /** How many jobs were delivered and not claimed. @throws StoreUnavailable, Closed */
   async parked(): Promise<number> {
-    if (this.#consumers.length > 0) await this.settled()
+    if (this.isConsuming) await this.settled()
     return this.#ready.length
   }
 
@@ -91,8 +96,7 @@ export class Source {
     this.#wanted.delete(worker)
     this.#wanted.set(claim, { limit, minPriority })
     try {
-      const channel = await this.#channel.get()
-      await this.#fit(channel)
+      await this.#fit(await this.#channel.get())
       // What was pushed before the claim was sent to us before the answer to a call on the same channel.
       if (this.#readyFrom(minPriority) === 0 || this.#mayMiss) await this.settled()
     } finally {
@@ -110,64 +114,50 @@ export class Source {
     return delivery !== undefined && delivery.leaseUntil > 0 && delivery.job.fence === fence ? delivery : undefined
   }
 
-  /** The claim, for a call of `end` that follows; undefined: it does not hold, or another such call has it. */
-  beginEnd(hold: Hold): Delivery | undefined {
-    const delivery = this.find(hold)
-    if (delivery === undefined || delivery.isEnding) return undefined
-    delivery.isEnding = true
-    return delivery
-  }
-
   /**
-   * Acknowledges the deliveries once their jobs are elsewhere. If `act` fails, they are held as before.
-   * @returns per delivery, what `act` says of it; undefined: it was lost meanwhile, and is another worker's by now
+   * Ends the claims that hold, each once: `act` puts their jobs elsewhere, then RabbitMQ forgets their messages. If `act` fails, they hold
+   * as before.
+   * @returns what `act` says of each; `stale`: it does not hold, another call ends it, or it was lost meanwhile
    */
-  async end<T>(deliveries: readonly Delivery[], act: () => Promise<T[]>): Promise<(T | undefined)[]> {
-    let outcomes: T[]
-    try {
-      outcomes = await act()
-    } catch (error) {
+  async end<Item extends Hold, Outcome>(
+    items: readonly Item[],
+    act: (held: Held<Item>[]) => Promise<Outcome[]>,
+  ): Promise<(Outcome | 'stale')[]> {
+    const held = new Map<number, Held<Item>>()
+    for (const [index, item] of items.entries()) {
+      const delivery = this.find(item)
+      if (delivery === undefined || delivery.isEnding) continue
+      delivery.isEnding = true
+      held.set(index, { item, delivery })
+    }
+    const outcomes: (Outcome | 'stale')[] = items.map(() => 'stale')
+    if (held.size === 0) return outcomes
+    const deliveries = [...held.values()].map(({ delivery }) => delivery)
+    const acted = await act([...held.values()]).catch((error: unknown) => {
       for (const delivery of deliveries) delivery.isEnding = false
       throw error
+    })
+    for (const [index, { delivery }] of held) {
+      const outcome = acted.shift()
+      if (outcome !== undefined && this.#isOpen(delivery)) outcomes[index] = outcome
     }
-    const isOpen = deliveries.map((each) => this.#isOpen(each))
     this.#acknowledge(deliveries)
     await this.settled()
-    return outcomes.map((outcome, at) => (isOpen[at] ? outcome : undefined))
+    if (!this.isConsuming) this.#traffic.bells.ring('work', this.#queue)
+    return outcomes
   }
 
-  /** These are over. A claim that was lost meanwhile is left alone. */
-  #acknowledge(deliveries: readonly Delivery[]): void {
-    const over = new Set(deliveries.filter((each) => this.#isOpen(each)))
-    let upTo: Delivery | undefined
-    // Those before which none is open are acknowledged as one.
-    for (const delivery of this.#deliveries.values()) {
-      if (!over.delete(delivery)) break
-      upTo = delivery
-      this.#forget(delivery)
-    }
-    if (upTo !== undefined) ack(upTo, true)
-    for (const delivery of over) {
-      this.#forget(delivery)
-      ack(delivery)
-    }
-    this.#watch()
-  }
-
-  /** This process has put jobs into the queue. A claim that follows gives them, so it waits until they are here. */
+  /** This process has put a job into the queue. A claim that follows gives it, so it waits until it is here. */
   pushed(): void {
+    this.totals.pushed++
     this.#mayMiss = true
+    if (!this.isConsuming) this.#traffic.bells.ring('work', this.#queue)
   }
 
   /** Resolves when RabbitMQ has read all that was acknowledged: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
     this.#mayMiss = false
     await this.#channel.run((channel) => channel.prefetch(1))
-  }
-
-  /** Whether what is pushed is sent here by itself. */
-  get isConsuming(): boolean {
-    return this.#consumers.length > 0
   }
 
   /** Another line was made. */
@@ -185,38 +175,36 @@ export class Source {
     await this.#putBack()
   }
 
-  get #lines(): Line[] {
-    const { queues, settings } = this.#traffic
-    return [...queues.linesOf(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
-  }
-
   #readyFrom(minPriority: number): number {
     return this.#ready.filter(({ job }) => job.priority >= minPriority).length
   }
 
+  /** How many more jobs the workers want than are ready. */
   #demand(): number {
     let demand = -this.#ready.length
     for (const { limit } of this.#wanted.values()) demand += limit
     return demand
   }
 
-  /** Lets each line deliver as many jobs as are wanted. */
   #fit(channel: Channel): Promise<unknown> {
     const fitting = this.#fitting.then(() => this.#openConsumers(channel))
     this.#fitting = fitting.catch(() => undefined)
     return fitting
   }
 
-  /** Jobs that came from a line do not count for those before it: there, jobs may wait that go first. */
+  /**
+   * Lets each line deliver as many jobs as are wanted. Jobs that came from a line do not count for those before it: there, jobs may wait
+   * that go first.
+   */
   async #openConsumers(channel: Channel): Promise<void> {
+    const { queues, settings } = this.#traffic
+    const lines: Line[] = [...queues.linesOf(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority = 0 }) => minPriority))
     let wanted = Math.min(this.#demand() + this.#ready.length, MAX_PREFETCH)
-    for (const line of this.#lines.filter((each) => priorityOf(each) >= least)) {
+    for (const line of lines.filter((each) => priorityOf(each) >= least)) {
       wanted -= this.#ready.filter(({ consumer }) => consumer.line === line).length
-      const free = this.#consumers.reduce(
-        (sum, each) => sum + (each.line === line ? each.prefetch - each.unacked : 0),
-        0,
-      )
+      const own = this.#consumers.filter((each) => each.line === line)
+      const free = own.reduce((sum, { prefetch, unacked }) => sum + prefetch - unacked, 0)
       // A few less do no harm, and every consumer costs RabbitMQ a commit.
       if (free >= wanted || (this.#deliveries.size > 0 && free * 2 >= wanted)) continue
       await this.#consume(channel, line, wanted - free)
@@ -229,12 +217,12 @@ export class Source {
     // A consumer of a queue that is not there would cost the channel, and with it all claims.
     if ((await topology.count(name)) === null) return
     const take = (message: ConsumeMessage | null): void => this.#arrived(channel, consumer, message)
-    const tag = randomUUID()
-    const consumer: Consumer = { line, tag, take, prefetch, unacked: 0 }
+    const consumer: Consumer = { line, tag: randomUUID(), take, prefetch, unacked: 0 }
     this.#consumers.push(consumer)
-    this.pushed()
+    this.#mayMiss = true
     // Both are sent at once: the prefetch is that of the next consumer.
-    await links.in.inTime(Promise.all([channel.prefetch(prefetch), channel.consume(name, take, { consumerTag: tag })]))
+    const options = { consumerTag: consumer.tag }
+    await links.in.inTime(Promise.all([channel.prefetch(prefetch), channel.consume(name, take, options)]))
   }
 
   #arrived(channel: Channel, consumer: Consumer, message: ConsumeMessage | null): void {
@@ -242,9 +230,10 @@ export class Source {
       this.#consumers = this.#consumers.filter((each) => each !== consumer)
       return
     }
-    const arrived = arrivedOf(message, consumer.line, this.#traffic.queues.of(this.#queue).values, this.#traffic.now())
+    const { queues, now, bells } = this.#traffic
+    const arrived = arrivedOf(message, consumer.line, queues.of(this.#queue).values, now())
     const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0, isEnding: false }
-    const { id, attempt, attempts } = delivery.job
+    const { id } = delivery.job
     const before = this.#byId.get(id)
     // It was pushed twice, since the answer to the first push was lost.
     if (before !== undefined && !before.isEnding) {
@@ -254,42 +243,47 @@ export class Source {
     this.#deliveries.set(message.fields.deliveryTag, delivery)
     this.#byId.set(id, delivery)
     consumer.unacked++
-    if (delivery.remaining > 0) this.#move(delivery, this.#delayFurther(delivery))
-    else if (attempt > attempts) this.#move(delivery, this.#lostTooOften(delivery))
-    else {
-      this.#ready.push(delivery)
-      this.#traffic.bells.ring('work', this.#queue)
-      this.#watch()
+    if (delivery.remaining > 0 || delivery.isLost) {
+      this.#move(delivery)
+      return
+    }
+    this.#ready.push(delivery)
+    bells.ring('work', this.#queue)
+    this.#watch()
+  }
+
+  /** Puts a job elsewhere that nobody may claim. If that fails, RabbitMQ delivers it again. */
+  async #move(delivery: Delivery): Promise<void> {
+    const { id, attempt } = delivery.job
+    delivery.isEnding = true
+    try {
+      if (delivery.isLost) {
+        await bury(this.#traffic, this.#queue, [[delivery, LEASE_LOST]], this.totals)
+        this.#traffic.lost.push({ id, queue: this.#queue, attempt, state: 'dead' })
+      } else await sendBack(this.#traffic, [copyOf(delivery, this.#queue, {}, delivery.remaining)])
+      this.#acknowledge([delivery])
+    } catch {
+      this.#forget(delivery)
+      onChannel(() => delivery.channel.nack(delivery.message))
     }
   }
 
-  #delayFurther(delivery: Delivery): Promise<void> {
-    return sendBack(this.#traffic, [copyOf(delivery, this.#queue, {}, delivery.remaining)])
-  }
-
-  async #lostTooOften(delivery: Delivery): Promise<void> {
-    const { id, attempts } = delivery.job
-    await this.bury([[{ ...delivery, job: { ...delivery.job, attempt: attempts } }, LEASE_LOST]])
-    this.#traffic.lost.push({ id, queue: this.#queue, attempt: attempts, state: 'dead' })
-  }
-
-  /** No attempt is left. @throws StoreUnavailable, StoreFull, Closed */
-  async bury(dead: readonly (readonly [Arrived, JobError])[]): Promise<void> {
-    await bury(this.#traffic, this.#queue, dead)
-    this.totals.dead += dead.length
-    for (const [{ job }] of dead) this.#traffic.bells.ring('finished', this.#queue, job.id)
-  }
-
-  /** Takes the message away once it is elsewhere. If that fails, RabbitMQ delivers it again. */
-  #move(delivery: Delivery, moving: Promise<void>): void {
-    delivery.isEnding = true
-    moving.then(
-      () => this.#acknowledge([delivery]),
-      () => {
-        this.#forget(delivery)
-        onChannel(() => delivery.channel.nack(delivery.message))
-      },
-    )
+  /** These are over. One that was lost meanwhile is left alone. */
+  #acknowledge(deliveries: readonly Delivery[]): void {
+    const over = new Set(deliveries.filter((each) => this.#isOpen(each)))
+    let upTo: Delivery | undefined
+    // Those before which none is open are acknowledged as one.
+    for (const delivery of this.#deliveries.values()) {
+      if (!over.delete(delivery)) break
+      upTo = delivery
+      this.#forget(delivery)
+    }
+    if (upTo !== undefined) ack(upTo, true)
+    for (const delivery of over) {
+      this.#forget(delivery)
+      ack(delivery)
+    }
+    this.#watch()
   }
 
   #isOpen(delivery: Delivery): boolean {
@@ -324,15 +318,15 @@ export class Source {
   async #rest(): Promise<void> {
     await sleep(IDLE, undefined, { ref: false })
     if (this.#demand() > 0) return
-    for (const each of this.#consumers.filter(hasFree)) this.#cancel(each).catch(() => undefined)
+    const idle = this.#consumers.filter(hasFree)
     this.#consumers = this.#consumers.filter((each) => !hasFree(each))
-    await sleep(PARKED, undefined, { ref: false })
+    await Promise.allSettled(idle.map((each) => this.#cancel(each)))
     if (this.#demand() <= 0) await this.#putBack()
   }
 
   /**
-   * From quorum queues, RabbitMQ may send what was under way after it has confirmed the end of a consumer, until it answers the next call.
-   * amqplib ends the connection on a message without a consumer, and with it all claims.
+   * RabbitMQ may send what was under way after it has confirmed the end of a consumer, until it answers the next call. amqplib ends the
+   * connection on a message without a consumer, and with it all claims.
    */
   async #cancel({ tag, take }: Consumer): Promise<void> {
     await this.#channel.run(async (channel) => {
@@ -345,37 +339,39 @@ export class Source {
     })
   }
 
+  /** Those that cannot be moved now wait here for the next claim. */
   async #putBack(): Promise<void> {
     const parked = this.#ready.splice(0)
     if (parked.length === 0) return
     for (const each of parked) each.isEnding = true
-    // Those that cannot be moved now wait here for the next claim.
     const before = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
-    const parcels = parked.map((each) => copyOf(each, this.#queue, before(each)))
-    await sendBack(this.#traffic, parcels).then(
-      () => this.#acknowledge(parked),
-      () => {
-        for (const each of parked) each.isEnding = false
-        this.#ready.push(...parked.filter((each) => this.#isOpen(each)))
-      },
-    )
+    try {
+      await sendBack(
+        this.#traffic,
+        parked.map((each) => copyOf(each, this.#queue, before(each))),
+      )
+      this.#acknowledge(parked)
+    } catch {
+      for (const each of parked) each.isEnding = false
+      this.#ready.push(...parked.filter((each) => this.#isOpen(each)))
+    }
   }
 
   #lost(why: Error | undefined): void {
     const { lost, settings, bells } = this.#traffic
-    const held = this.held
+    const queue = this.#queue
+    for (const { job } of this.held) {
+      this.totals.lost++
+      lost.push({ id: job.id, queue, attempt: job.attempt, state: 'waiting' })
+    }
     this.#deliveries.clear()
     this.#byId.clear()
     this.#ready = []
     this.#consumers = []
-    this.totals.lost += held.length
-    lost.push(
-      ...held.map(({ job: { id, attempt } }) => ({ id, queue: this.#queue, attempt, state: 'waiting' as const })),
-    )
     if (why !== undefined) this.#trouble = toMillpondError(why, settings.where)
     // Workers ask for their claims at once, and stop what they run. Then they claim again.
-    bells.ring('cancelled', this.#queue)
-    bells.ring('work', this.#queue)
+    bells.ring('cancelled', queue)
+    bells.ring('work', queue)
   }
 }
 

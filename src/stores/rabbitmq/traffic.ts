@@ -1,5 +1,5 @@
 /** How jobs get into RabbitMQ: into their lines, back there, and among the dead. */
-import type { JobError, Swept } from '../../store.ts'
+import type { JobError, Swept, Totals } from '../../store.ts'
 import type { Bells } from '../bells.ts'
 import type { Link } from './connection/link.ts'
 import type { Published, Publisher } from './connection/publisher.ts'
@@ -43,10 +43,10 @@ export async function sendBack(traffic: Traffic, parcels: readonly Parcel[]): Pr
 }
 
 async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {
-  const { topology, names, publisher } = traffic
-  for (const parcel of parcels) {
-    const { queue, line, delay } = parcel
-    if (delay > 0 || !topology.has(names.line(queue, `${priorityOf(line)}`))) await prepare(traffic, parcel)
+  const { topology, names, publisher, queues } = traffic
+  for (const { queue, line, delay } of parcels) {
+    if (!topology.has(names.line(queue, `${priorityOf(line)}`))) await queues.make(queue, priorityOf(line))
+    if (delay > 0) for (const wait of waitsOf(delay)) await topology.wait(wait)
   }
   try {
     return await publisher.publish(parcels.map((parcel) => letterOf(names, parcel)))
@@ -56,30 +56,28 @@ async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<P
   }
 }
 
-async function prepare({ topology, queues }: Traffic, { queue, line, delay }: Parcel): Promise<void> {
-  await topology.lines()
-  await queues.make(queue, priorityOf(line))
-  if (delay > 0) for (const wait of waitsOf(delay).waits) await topology.wait(wait)
-}
-
 export const LEASE_LOST: JobError = {
   code: 'LeaseLost',
   name: 'MillpondError',
   message: 'its worker fell silent or was lost, and no attempt is left',
 }
 
-/** Keeps dead jobs for as long as their queue says. @throws StoreUnavailable, StoreFull, Closed */
+/** Keeps jobs without an attempt left for as long as their queue says. @throws StoreUnavailable, StoreFull, Closed */
 export async function bury(
   traffic: Traffic,
   queue: string,
   dead: readonly (readonly [Arrived, JobError])[],
+  totals: Totals,
 ): Promise<void> {
   const { keepDead } = traffic.queues.of(queue).values
-  if (dead.length === 0 || keepDead === 0) return
-  await traffic.topology.dead(queue)
-  const letters = dead.map(([arrived, error]) => {
-    const parcel = copyOf(arrived, queue, { [HEADER.attempt]: arrived.job.attempt })
-    return deadLetter(traffic.names, parcel, error, keepDead)
-  })
-  await traffic.publisher.publish(letters)
+  if (dead.length > 0 && keepDead > 0) {
+    await traffic.topology.dead(queue)
+    const letters = dead.map(([arrived, error]) => {
+      const parcel = copyOf(arrived, queue, { [HEADER.attempt]: arrived.job.attempt })
+      return deadLetter(traffic.names, parcel, error, keepDead)
+    })
+    await traffic.publisher.publish(letters)
+  }
+  totals.dead += dead.length
+  for (const [{ job }] of dead) traffic.bells.ring('finished', queue, job.id)
 }

@@ -15,7 +15,7 @@ import {
   priorityOf,
   waitHeader,
 } from './names.ts'
-import { LONGEST_WAIT, waitsOf } from './waits.ts'
+import { LONGEST_DELAY, LONGEST_WAIT, waitsOf } from './waits.ts'
 
 const TYPES = { json: 'application/json', msgpack: 'application/msgpack', bytes: 'application/octet-stream' } as const
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -36,9 +36,8 @@ export interface Parcel {
 
 export function letterOf(names: Names, { queue, line, body, properties, headers, delay }: Parcel): Letter {
   if (delay <= 0) return { exchange: '', key: names.line(queue, line), body, properties: { ...properties, headers } }
-  const { waits, remaining } = waitsOf(delay)
-  const steps = Object.fromEntries(waits.map((wait) => [waitHeader(wait), true]))
-  const delayed = { ...headers, ...steps, ...(remaining > 0 && { [HEADER.remaining]: remaining }) }
+  const waits = waitsOf(delay)
+  const delayed = { ...headers, ...Object.fromEntries(waits.map((wait) => [waitHeader(wait), true])) }
   const key = names.line(queue, againOf(priorityOf(line)))
   return { exchange: names.wait(waits[0] ?? LONGEST_WAIT), key, body, properties: { ...properties, headers: delayed } }
 }
@@ -71,8 +70,10 @@ export interface Arrived {
   job: ClaimedJob
   /** 0: of a message that another program published. */
   place: number
-  /** Milliseconds of its delay that are left. */
+  /** Milliseconds that a very long delay has left. */
   remaining: number
+  /** Its processes were lost more often than it has attempts. */
+  isLost: boolean
   message: ConsumeMessage
 }
 
@@ -91,18 +92,23 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: Default
   const lost = number('x-delivery-count', fields.redelivered && line === FOREIGN ? 1 : 0)
   const place = number(HEADER.place, 0)
   const pushedAt = number(HEADER.pushed, place === 0 ? now : Math.floor(place / 1000))
+  const dueAt = number(HEADER.due, pushedAt)
+  const attempts = number(HEADER.attempts, settings.attempts)
+  const attempt = number(HEADER.attempt, 0) + lost
   const job: ClaimedJob = {
     id: ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
     fence: number(HEADER.fence, 0) + lost + 1,
-    attempt: number(HEADER.attempt, 0) + lost + 1,
-    attempts: number(HEADER.attempts, settings.attempts),
+    // RabbitMQ also counts a delivery that came while its consumer ended, and reached nobody. So it has one more before it is dead.
+    attempt: lost > 0 ? Math.min(attempt + 1, attempts) : attempt + 1,
+    attempts,
     priority: priorityOf(line),
     ...{ group: text(HEADER.group), key: null, trace: text(HEADER.trace) },
     timeout: number(HEADER.timeout, settings.timeout ?? 0) || null,
-    ...{ pushedAt, dueAt: number(HEADER.due, pushedAt), data: dataOf(message) },
+    ...{ pushedAt, dueAt, data: dataOf(message) },
     ...(place === 0 && { headers: foreignHeaders(message) }),
   }
-  return { job, place, remaining: number(HEADER.remaining, 0), message }
+  const remaining = dueAt - pushedAt > LONGEST_DELAY ? Math.max(dueAt - now, 0) : 0
+  return { job, place, remaining, isLost: lost > 0 && attempt > attempts, message }
 }
 
 function foreignHeaders({ properties }: ConsumeMessage): Headers {

@@ -37,11 +37,8 @@ async function pushThese(
   const parcels = [...fitting].map((job) => parcelOf(job, context.queues.of(job.queue).values, now))
   const sent = await send(context, parcels)
   return jobs.map((job) => {
-    const isPushed = fitting.has(job) && sent.shift() === 'stored'
-    const source = sourceOf(context, job.queue)
-    if (isPushed) source.totals.pushed++
-    if (isPushed) source.pushed()
-    if (isPushed && !source.isConsuming) context.bells.ring('work', job.queue)
-    return { status: isPushed ? 'pushed' : 'full', id: job.id }
+    if (!fitting.has(job) || sent.shift() !== 'stored') return { status: 'full', id: job.id }
+    sourceOf(context, job.queue).pushed()
+    return { status: 'pushed', id: job.id }
   })
 }

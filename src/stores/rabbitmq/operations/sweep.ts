@@ -1,8 +1,8 @@
-import type { Swept } from '../../../store.ts'
+import type { Hold, Swept } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
 import { HEADER } from '../names.ts'
-import type { Delivery, Source } from '../source.ts'
-import { LEASE_LOST, sendBack } from '../traffic.ts'
+import type { Delivery, Held, Source } from '../source.ts'
+import { bury, LEASE_LOST, sendBack } from '../traffic.ts'
 import { copyOf } from '../wire.ts'
 
 /** Of this process alone: RabbitMQ takes back the jobs of a process that is lost, and moves what is due, by itself. */
@@ -10,27 +10,33 @@ export async function sweep(context: StoreContext, { limit }: { limit: number })
   const now = context.now()
   let ended = 0
   for (const [queue, source] of context.sources) {
-    const silent = source.held
-      .filter(({ leaseUntil, isEnding }) => leaseUntil <= now && !isEnding)
-      .slice(0, limit - ended)
-    const taken = silent.flatMap(({ job }) => source.beginEnd(job) ?? [])
-    if (taken.length > 0) await source.end(taken, () => takeBack(context, queue, source, taken))
-    ended += taken.length
+    const silent = source.held.filter(({ leaseUntil, isEnding }) => leaseUntil <= now && !isEnding)
+    const holds = silent.slice(0, limit - ended).map(({ job }) => job)
+    await source.end(holds, (held) => takeBack(context, queue, source, held))
+    source.totals.lost += holds.length
+    ended += holds.length
   }
   const lost = context.lost.splice(0, limit)
   const more = ended >= limit || context.lost.length > 0
   return { lost, promoted: 0, expired: 0, more, nextDue: null, queues: context.queues.names.length }
 }
 
-async function takeBack(context: StoreContext, queue: string, source: Source, silent: Delivery[]): Promise<'ok'[]> {
+async function takeBack(
+  context: StoreContext,
+  queue: string,
+  source: Source,
+  held: readonly Held<Hold>[],
+): Promise<'ok'[]> {
+  const silent = held.map(({ delivery }) => delivery)
   const isLast = ({ job }: Delivery): boolean => job.attempt >= job.attempts
   const changes = ({ job }: Delivery) => ({ [HEADER.due]: context.now(), [HEADER.attempt]: job.attempt })
+  const others = silent.filter((each) => !isLast(each))
   await sendBack(
     context,
-    silent.filter((each) => !isLast(each)).map((each) => copyOf(each, queue, changes(each))),
+    others.map((each) => copyOf(each, queue, changes(each))),
   )
-  await source.bury(silent.filter(isLast).map((each) => [each, LEASE_LOST] as const))
-  source.totals.lost += silent.length
+  const dead = silent.filter(isLast).map((each) => [each, LEASE_LOST] as const)
+  await bury(context, queue, dead, source.totals)
   context.bells.ring('work', queue)
   for (const each of silent) {
     const { id, attempt } = each.job
