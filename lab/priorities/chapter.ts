@@ -68,8 +68,30 @@ function findings(parts: readonly Part[]): Finding[] {
       part: 'full',
     })
   }
-  found.push(...theRest(parts))
+  found.push(...overRabbitmq(parts), ...theRest(parts))
   return found
+}
+
+/** Millpond over RabbitMQ beside RabbitMQ by hand with acknowledgements at the end: both lose no job with a consumer. */
+function overRabbitmq(parts: readonly Part[]): Finding[] {
+  const pairs = parts.flatMap((part) => {
+    const [ours, plain] = [rowOf(part, 'rabbitmq-millpond'), rowOf(part, 'rabbitmq')]
+    return ours === undefined || plain === undefined ? [] : [{ ours, plain }]
+  })
+  if (pairs.length === 0) return []
+  const figure = (row: Row, key: string): number => numberIn(row, key) ?? Number.NaN
+  const isBetter = pairs.every(({ ours, plain }) =>
+    ['mean', 'p95'].every((key) => figure(ours, key) < figure(plain, key)),
+  )
+  const highest = (of: 'ours' | 'plain') => shown(Math.max(...pairs.map((pair) => figure(pair[of], 'p95'))), 'ms')
+  return [
+    {
+      verdict: isBetter ? 'holds' : 'missed',
+      figure: highest('ours'),
+      text: `is the highest 95th percentile of urgent waits with Millpond over RabbitMQ, without a lane. By hand it is ${highest('plain')}.`,
+      part: 'mixed',
+    },
+  ]
 }
 
 /** What the write-up ran into. */

@@ -132,6 +132,32 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     )
   })
 
+  test('a job whose processes are lost is dead in the end; the last attempt may be lost once', async (t) => {
+    const proxy = await startProxy((await server()).port)
+    atEnd(t, () => proxy.stop())
+    const store = await open(`amqp://127.0.0.1:${proxy.port}`, { prefix: freshPrefix() })
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: [newJob({ attempts: 2 })] })
+    const attempts: number[] = []
+    const claim = async (): Promise<boolean> => {
+      const request = { queue: 'q', worker: 'w', limit: 1, lease: null }
+      const { jobs } = await store.operations.claim(request).catch(() => ({ jobs: [] }))
+      attempts.push(...jobs.map(({ attempt }) => attempt))
+      return jobs.length === 1
+    }
+    for (let times = 0; times < 3; times++) {
+      await until(claim, 'the job is claimed')
+      proxy.cut()
+    }
+    assert.deepEqual(attempts, [1, 2, 2])
+    await until(async () => {
+      assert.ok(!(await claim()))
+      const { lost } = await store.operations.sweep({ limit: 10 })
+      return lost.some(({ state }) => state === 'dead')
+    }, 'the job is dead')
+    assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.dead, 1)
+  })
+
   test('a restart of the broker', async (t) => {
     const broker = await server()
     await underLoad(t, `${broker.url}?prefix=${freshPrefix()}`, () => broker.restart())
