@@ -35,8 +35,7 @@ export class Pusher {
     this.#onSend = onSend
     const limits: BatcherLimits = {
       ...MAX_PUSH,
-      regroup: process.env.RG !== '0',
-      calls: Number(process.env.CALLS ?? 1),
+      regroup: true,
       ...(store.capabilities.pipelined && { overlap: true, patience: PATIENCE }),
     }
     this.#batcher = new KeyedBatcher((pushes) => this.#send(pushes), limits)

@@ -1,4 +1,5 @@
 /** Publishes messages with confirms: what is answered `stored` is on the disks of a majority. */
+import { Writable } from 'node:stream'
 import type { ConfirmChannel, Options } from 'amqplib'
 import { blocked } from '../errors.ts'
 import type { Link } from './link.ts'
@@ -50,6 +51,7 @@ export class Publisher {
       const answers: Published[] = []
       let left = letters.length
       if (left === 0) resolve(answers)
+      writeTogether(channel)
       for (const [index, { exchange, key, body, properties }] of letters.entries()) {
         const options = { ...properties, persistent: true, mandatory: true }
         channel.publish(exchange, key, body, options, (error: unknown) => {
@@ -62,4 +64,12 @@ export class Publisher {
       }
     })
   }
+}
+
+/** amqplib writes each message to the socket by itself, in the next turn of the event loop. As one write they cost both sides less. */
+function writeTogether({ connection }: ConfirmChannel): void {
+  const stream: unknown = Reflect.get(connection, 'stream')
+  if (!(stream instanceof Writable)) return
+  stream.cork()
+  setImmediate(() => setImmediate(() => stream.uncork()))
 }
