@@ -18,29 +18,34 @@ export async function openRabbitmq(
   const store = await open(url, { prefix, ...options })
   // RabbitMQ lists no queues.
   const queues = new Set<string>()
+  let hasDelays = false
   const spied = around(store, (_, input, next) => {
-    for (const [name] of JSON.stringify(input).matchAll(/(?<="queue":")[^"]+/g)) queues.add(name)
+    const text = JSON.stringify(input)
+    for (const [name] of text.matchAll(/(?<="queue":")[^"]+/g)) queues.add(name)
+    hasDelays ||= /"(?:delay|runAt)":(?!0|null)|"scheduled"/.test(text)
     return next(input)
   })
   return {
     store: spied,
     async dispose() {
       await store.close()
-      await clear(url, prefix, [...queues])
+      if (queues.size > 0) await clear(url, prefix, [...queues], hasDelays)
     },
   }
 }
 
 /** Removes all that stores of the prefix made. */
-export async function clear(url: string, prefix: string, queues = ['q']): Promise<void> {
+export async function clear(url: string, prefix: string, queues = ['q'], hasDelays = true): Promise<void> {
   const names = new Names(prefix)
   const lines = Array.from({ length: 10 }, (_, priority) => [`${priority}`, `${priority}.again`]).flat()
   const ofQueues = queues.flatMap((queue) => [names.dead(queue), ...lines.map((line) => names.line(queue, line))])
   const waits: string[] = []
-  for (let wait = LONGEST_WAIT; wait >= SHORTEST_WAIT; wait /= 2) waits.push(names.wait(wait))
+  for (let wait = LONGEST_WAIT; hasDelays && wait >= SHORTEST_WAIT; wait /= 2) waits.push(names.wait(wait))
   const connection = await connect(url)
-  const channel = await connection.createChannel()
-  for (const name of [...ofQueues, ...waits, names.unrouted]) await channel.deleteQueue(name)
-  for (const name of [...waits, names.due, names.unrouted, names.lines]) await channel.deleteExchange(name)
+  // A channel does one thing after the other.
+  const channels = await Promise.all(Array.from({ length: 4 }, () => connection.createChannel()))
+  const all = [...ofQueues, ...waits, names.unrouted].map((name, at) => channels[at % 4]?.deleteQueue(name))
+  const exchanges = [...waits, names.due, names.unrouted, names.lines]
+  await Promise.all([...all, ...exchanges.map((name, at) => channels[at % 4]?.deleteExchange(name))])
   await connection.close()
 }
