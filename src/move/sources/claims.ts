@@ -48,8 +48,11 @@ export class ClaimSource implements Source {
   /** The store gives them to the next claim. */
   async *leftovers(): AsyncIterable<Batch> {}
 
+  /** Takes as many jobs as there are now: where producers go on, the queue may never be empty. */
   async *pass(queue: string): AsyncIterable<Batch> {
-    for (let empty = 0; empty < EMPTY_CLAIMS; ) {
+    const [stats] = await this.#store.operations.stats({ queue })
+    let left = stats?.counts.waiting ?? 0
+    for (let empty = 0; empty < EMPTY_CLAIMS && left > 0; ) {
       const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
       const { jobs, now } = await this.#store.operations.claim(request)
       if (jobs.length === 0) {
@@ -58,6 +61,7 @@ export class ClaimSource implements Source {
         continue
       }
       empty = 0
+      left -= jobs.length
       const records = jobs.map((job) => recordOf(job, queue, now, this.#headers))
       yield new ClaimedBatch(this.#store, queue, jobs, records)
     }

@@ -13,9 +13,10 @@ export const isClosed = ({ links }: StoreContext): boolean => links.out.isClosed
 
 /** What RabbitMQ has of the queue, and what it sent here before that. Exact while nobody pushes or claims. */
 export async function waitingIn(context: StoreContext, queue: string): Promise<number> {
-  const { queues, names, topology } = context
+  const { queues, names, topology, settings } = context
   await queues.find(queue)
-  const counts = await Promise.all(queues.linesOf(queue).map((line) => topology.count(names.line(queue, line))))
+  const lines = queues.linesOf(queue, settings.foreign)
+  const counts = await Promise.all(lines.map((line) => topology.count(names.line(queue, line))))
   return counts.reduce<number>((sum, each) => sum + (each ?? 0), await sourceOf(context, queue).parked())
 }
 

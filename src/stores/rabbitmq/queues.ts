@@ -11,7 +11,7 @@ import { NOTHING_GIVEN, settle } from '../given-settings.ts'
 import type { Link } from './connection/link.ts'
 import type { Publisher } from './connection/publisher.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import { againOf, type Line, type Names } from './names.ts'
+import { againOf, FOREIGN, type Line, type Names } from './names.ts'
 import type { Topology } from './topology.ts'
 
 interface KnownQueue {
@@ -60,8 +60,9 @@ export class Queues {
   }
 
   /** Of each priority, jobs that come back go before new ones. */
-  linesOf(queue: string): Line[] {
-    return this.of(queue).priorities.flatMap((priority) => [againOf(priority), `${priority}`])
+  linesOf(queue: string, withForeign: boolean): Line[] {
+    const own = this.of(queue).priorities.flatMap((priority) => [againOf(priority), `${priority}`])
+    return withForeign ? [...own, FOREIGN] : own
   }
 
   configure({ queue, ...change }: SettingsChange): void {

@@ -13,7 +13,7 @@ import type { ClaimedJob, ClaimRequest, Hold, Totals } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
 import { toMillpondError } from './errors.ts'
-import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
+import { HEADER, type Line, priorityOf } from './names.ts'
 import { bury, LEASE_LOST, sendBack, type Traffic } from './traffic.ts'
 import { type Arrived, arrivedOf, copyOf } from './wire.ts'
 
@@ -198,10 +198,10 @@ export class Source {
    */
   async #openConsumers(channel: Channel): Promise<void> {
     const { queues, settings } = this.#traffic
-    const lines: Line[] = [...queues.linesOf(this.#queue), ...(settings.foreign ? [FOREIGN] : [])]
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority = 0 }) => minPriority))
     let wanted = Math.min(this.#demand() + this.#ready.length, MAX_PREFETCH)
-    for (const line of lines.filter((each) => priorityOf(each) >= least)) {
+    for (const line of queues.linesOf(this.#queue, settings.foreign)) {
+      if (priorityOf(line) < least) continue
       wanted -= this.#ready.filter(({ consumer }) => consumer.line === line).length
       const own = this.#consumers.filter((each) => each.line === line)
       const free = own.reduce((sum, { prefetch, unacked }) => sum + prefetch - unacked, 0)

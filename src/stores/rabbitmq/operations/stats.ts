@@ -6,9 +6,10 @@ export async function record(): Promise<void> {}
 
 /** What RabbitMQ can count, and what this process knows: contract/rabbitmq/README.md, "stats". */
 export async function stats(context: StoreContext, { queue: only }: { queue?: string }): Promise<QueueStats[]> {
-  const { queues } = context
+  const { queues, settings, topology } = context
   if (only !== undefined) await queues.find(only)
-  const asked = queues.names.filter((name) => only === undefined || name === only)
+  const isForeign = only !== undefined && settings.foreign && (await topology.count(only)) !== null
+  const asked = isForeign ? [only] : queues.names.filter((name) => only === undefined || name === only)
   return Promise.all(asked.map((name) => statsOf(context, name)))
 }
 
