@@ -72,23 +72,25 @@ function findings(parts: readonly Part[]): Finding[] {
   return found
 }
 
-/** Millpond over RabbitMQ beside RabbitMQ by hand with acknowledgements at the end: both lose no job with a consumer. */
+/** Millpond over RabbitMQ beside RabbitMQ by hand, wherever long jobs come in the way. */
 function overRabbitmq(parts: readonly Part[]): Finding[] {
   const pairs = parts.flatMap((part) => {
-    const [ours, plain] = [rowOf(part, 'rabbitmq-millpond'), rowOf(part, 'rabbitmq')]
-    return ours === undefined || plain === undefined ? [] : [{ ours, plain }]
+    const ours = rowOf(part, 'rabbitmq-lane')
+    const plain = ['rabbitmq', 'rabbitmq-early'].flatMap((name) => rowOf(part, name) ?? [])
+    return ours === undefined || part.id === 'idle' ? [] : plain.map((each) => ({ ours, plain: each }))
   })
   if (pairs.length === 0) return []
   const figure = (row: Row, key: string): number => numberIn(row, key) ?? Number.NaN
   const isBetter = pairs.every(({ ours, plain }) =>
     ['mean', 'p95'].every((key) => figure(ours, key) < figure(plain, key)),
   )
-  const highest = (of: 'ours' | 'plain') => shown(Math.max(...pairs.map((pair) => figure(pair[of], 'p95'))), 'ms')
+  const worst = Math.max(...pairs.map(({ ours }) => figure(ours, 'p95')))
+  const least = Math.min(...pairs.map(({ plain }) => figure(plain, 'p95')))
   return [
     {
       verdict: isBetter ? 'holds' : 'missed',
-      figure: highest('ours'),
-      text: `is the highest 95th percentile of urgent waits with Millpond over RabbitMQ, without a lane. By hand it is ${highest('plain')}.`,
+      figure: shown(worst, 'ms'),
+      text: `is the highest 95th percentile of urgent waits with Millpond over RabbitMQ and a lane; by hand it is ${shown(least, 'ms')} at least.`,
       part: 'mixed',
     },
   ]
