@@ -37,7 +37,16 @@ const CAPABILITIES: Capabilities = {
     spill: false,
     settings: false,
   },
-  ...{ delays: true, priorities: true, keys: false, results: false, limits: false, rates: false, groups: false },
+  ...{
+    delays: true,
+    priorities: true,
+    keys: false,
+    results: false,
+    logs: false,
+    limits: false,
+    rates: false,
+    groups: false,
+  },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
   ...{ restore: true, counts: false, histograms: false, workers: false },
 }
