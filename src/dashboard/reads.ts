@@ -1,5 +1,6 @@
 /** Operations that show something. */
-import { listJobs } from '../pond/listing.ts'
+import type { JobsQuery } from '../pond/listing.ts'
+import type { ListedRecord, Store } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { checkQueueName } from '../values/names.ts'
@@ -12,6 +13,8 @@ import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts
 /** Groups of one page, and jobs whose worker is looked for. */
 const MAX_GROUPS = 200
 const MAX_RUNNING = 500
+/** Milliseconds. */
+const SEARCH_TIME = 700
 
 export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
 export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''
@@ -45,9 +48,23 @@ export async function jobs(call: Call, body: object): Promise<JobsPage> {
   const may = await call.seen(name)
   const { store } = call.pond.parts
   const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
-  const found = await listJobs(store, query)
-  const next = found.length < query.limit ? null : (found.at(-1)?.cursor ?? null)
-  return { jobs: found.map((record) => jobRow(record, may)), next, may }
+  const { found, next, isPart } = await searched(store, query)
+  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, may }
+}
+
+/** Filters have no index. A rare match is looked for as long as a person waits; the next page goes on from there. */
+async function searched(store: Store, { limit, after: from, ...query }: JobsQuery) {
+  const until = performance.now() + SEARCH_TIME
+  const found: ListedRecord[] = []
+  let after = from
+  for (;;) {
+    const page = await store.operations.list({ ...query, limit: limit - found.length, ...defined({ after }) })
+    found.push(...page.jobs)
+    after = page.next ?? undefined
+    if (found.length >= limit) return { found, next: found.at(-1)?.cursor ?? null, isPart: false }
+    if (after === undefined) return { found, next: null, isPart: false }
+    if (performance.now() > until) return { found, next: after, isPart: true }
+  }
 }
 
 export async function job(call: Call, body: object): Promise<JobPage> {

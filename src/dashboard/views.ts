@@ -145,6 +145,8 @@ export interface JobsPage {
   jobs: JobRow[]
   /** Where the next page begins; null: there is none. */
   next: string | null
+  /** The search was stopped after its time, so that the page may be short or empty. */
+  isPart: boolean
   may: May
 }
 

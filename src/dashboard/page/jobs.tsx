@@ -80,7 +80,8 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
           ))}
       </div>
       <Fault text={fault} />
-      {answer?.jobs.length === 0 && (
+      {answer?.isPart && <p class="mute">Only a part of the jobs was looked at so far. “Next” goes on.</p>}
+      {answer?.jobs.length === 0 && !answer.isPart && (
         <Empty>{text === '' ? `No job is ${state}.` : `No job that is ${state} fits the search.`}</Empty>
       )}
       {answer !== undefined && answer.jobs.length > 0 && <Table store={store} jobs={answer.jobs} state={state} />}

@@ -3,6 +3,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Point, QueueView, StoreView, Tick } from '../views.ts'
 import { ask, messageOf, Refused } from './api.ts'
 
+/** How often longer than an answer took the page waits before it asks the same again: a long search must not keep a store busy. */
+const PAUSE = 30
 /** Points of each line. */
 const MAX_POINTS = 300
 
@@ -112,11 +114,16 @@ export function useAsk<Answer>(name: string, body: object | undefined): Asked<An
   const [found, setFound] = useState<Found<Answer>>({})
   const [times, setTimes] = useState(0)
   const asking = useRef<string | undefined>(undefined)
+  /** When the same question may be asked again, unless somebody does something. */
+  const pause = useRef<{ text: string; times: number; until: number } | undefined>(undefined)
   const wanted = useRef(text)
   wanted.current = text
   // The tick and `times` ask again.
   useEffect(() => {
     if (text === undefined || asking.current === text) return
+    const { current: paused } = pause
+    const began = performance.now()
+    if (paused?.text === text && paused.times === times && began < paused.until) return
     asking.current = text
     ask<Answer>(name, JSON.parse(text))
       .then((answer) => ({ text, answer }))
@@ -127,6 +134,8 @@ export function useAsk<Answer>(name: string, body: object | undefined): Asked<An
       }))
       .then((next) => {
         if (asking.current === text) asking.current = undefined
+        const now = performance.now()
+        pause.current = { text, times, until: now + (now - began) * PAUSE }
         // A slow answer must not stand for a later question.
         if (wanted.current === text) setFound(({ answer }) => ({ answer, ...next }))
       })
