@@ -11,13 +11,17 @@ const program = process.env.MILLPOND_TEST_CHROMIUM ?? PLACES.find((place) => exi
 export const noBrowser: string | false =
   program === undefined ? 'there is no Chromium: install it, or give its path by MILLPOND_TEST_CHROMIUM' : false
 
-let starting: Promise<Browser> | undefined
-
-function browser(): Promise<Browser> {
-  starting ??= chromium.launch({
+/** A browser of one's own. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({
     ...(program !== undefined && { executablePath: program }),
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
   })
+
+let starting: Promise<Browser> | undefined
+
+function browser(): Promise<Browser> {
+  starting ??= launch()
   return starting
 }
 

@@ -1,12 +1,13 @@
 /** One queue: its jobs, lines, groups and settings. */
 import type { QueuePage } from '../views.ts'
 import { Charts } from './charts.tsx'
-import { duration, rate } from './format.ts'
+import { count, duration, rate } from './format.ts'
 import { Groups } from './groups.tsx'
 import { Jobs } from './jobs.tsx'
 import { queueOf, storeOf, useAsk, useLive } from './live.ts'
 import { act } from './notices.tsx'
 import { Badge, Empty, Fault, Num, Stat } from './parts.tsx'
+import { Priorities } from './priorities.tsx'
 import { queueLink } from './route.ts'
 import { Settings } from './settings.tsx'
 
@@ -60,6 +61,12 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
               </span>
             )}
           </Stat>
+          <Stat label="Running">
+            <Num value={view.counts.running} />
+            {answer?.report.limits?.running != null && (
+              <span class="mute"> / {count(answer.report.limits.running)}</span>
+            )}
+          </Stat>
           <Stat label="In / s">{rate(view.arrivals)}</Stat>
           <Stat label="Done / s">{rate(view.completions)}</Stat>
           <Stat label="Wait p95">{duration(view.wait.p95)}</Stat>
@@ -79,7 +86,12 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
           </a>
         ))}
       </nav>
-      {tab === 'charts' && <Charts store={store} queue={name} />}
+      {tab === 'charts' && (
+        <>
+          <Charts store={store} queue={name} />
+          {answer && <Priorities report={answer.report} />}
+        </>
+      )}
       {tab === 'groups' && answer && <Groups store={store} queue={name} page={answer} changed={again} />}
       {tab === 'settings' && answer && <Settings store={store} queue={name} page={answer} changed={again} />}
       {tab === 'jobs' && can?.lists === false && <Empty>This store cannot list its jobs.</Empty>}
