@@ -46,14 +46,13 @@ export class Callers {
 
   /** @returns a Response: the hook's own @throws Refusal: 401, 403 */
   async of(request: Request): Promise<Caller | Response> {
-    const index =
-      this.#known.indexOf(bearerToken(request)) ??
-      sessionOf(
-        request,
-        this.#tokens.map(({ token }) => token),
-      )
-    const own = index === undefined ? undefined : this.#tokens[index]
-    if (own !== undefined) return callerOf(own)
+    const shown = this.#known.indexOf(bearerToken(request))
+    const session = sessionOf(
+      request,
+      this.#tokens.map(({ token }) => token),
+    )
+    const own = this.#tokens[shown ?? session ?? -1]
+    if (own !== undefined) return callerOf(own, shown === undefined)
     if (this.#hook === undefined) throw await this.#unauthorized.refusal(clientOf(request), request.signal)
     if (this.#hook === 'local') return localCaller(request)
     const verdict = await this.#hook(request)
@@ -76,8 +75,8 @@ export class Callers {
   }
 }
 
-function callerOf({ token: _, ...rights }: DashboardToken): Caller {
-  return new Caller({ who: 'token', ...rights })
+function callerOf({ token: _, ...rights }: DashboardToken, isSession: boolean): Caller {
+  return new Caller({ who: 'token', ...rights }, isSession)
 }
 
 /** @throws Refusal: 403 */

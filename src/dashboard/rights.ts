@@ -23,10 +23,13 @@ export interface Rights {
 /** A caller with rights. */
 export class Caller {
   readonly who: string
+  /** By a cookie of the dashboard's own, which can be ended. */
+  readonly isSession: boolean
   readonly #rights: Rights
 
-  constructor(rights: Rights) {
+  constructor(rights: Rights, isSession = false) {
     this.who = rights.who ?? 'unknown'
+    this.isSession = isSession
     this.#rights = rights
   }
 

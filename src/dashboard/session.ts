@@ -37,5 +37,7 @@ const signature = (token: string, end: string): Buffer =>
 function cookie(value: string, seconds: number, request: Request, base: string): string {
   const forwarded = request.headers.get('x-forwarded-proto') === 'https'
   const secure = forwarded || new URL(request.url).protocol === 'https:' ? '; Secure' : ''
-  return `${NAME}=${value}; Path=${base}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
+  // In a path, these are letters as any other; in a cookie they end it.
+  const path = base.replaceAll(/[;,]/g, encodeURIComponent)
+  return `${NAME}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }

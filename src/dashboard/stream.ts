@@ -108,7 +108,7 @@ function tickOf(pollers: ReadonlyMap<string, Poller>, caller: Caller, isFirst: b
     stores.push(store)
     points[name] = own
   }
-  return { at: Date.now(), who: caller.who, stores, points }
+  return { at: Date.now(), who: caller.who, isSession: caller.isSession, stores, points }
 }
 
 const latest = (seen: SeenStore, queue: string): Point[] => {

@@ -66,6 +66,8 @@ export interface StoreView {
 export interface Tick {
   at: number
   who: string
+  /** The caller has signed in here, and may sign out. */
+  isSession: boolean
   stores: StoreView[]
   /** Of the first event: what is known from before. Then the newest alone. By store and queue. */
   points: Record<string, Record<string, Point[]>>

@@ -155,7 +155,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
   }, async (t) => {
     const { pond, dead } = await filled(t)
     const token = 'a-token-of-some-length'
-    const { base } = await startDashboard(t, pond, { tokens: [{ token }] })
+    const { base } = await startDashboard(t, pond, { tokens: [{ token, who: 'reader' }] })
     const { page, requests, faults } = await visit(t, base)
     await page.getByLabel('Token').fill('a-wrong-token-of-some-length')
     await page.getByRole('button', { name: 'Sign in' }).click()

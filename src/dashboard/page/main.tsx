@@ -62,7 +62,7 @@ const App = () => {
         <button type="button" class="icon" aria-label="Light, dark, or as the system" onClick={cycleTheme}>
           ◐
         </button>
-        {live.tick?.who === 'token' && (
+        {live.tick?.isSession && (
           <button type="button" class="quiet" onClick={() => ask('logout', {}).finally(connect)}>
             Sign out
           </button>
