@@ -1,5 +1,6 @@
 /** What the operations of the API work with. */
 import type { Millpond } from '../pond/millpond.ts'
+import type { Store } from '../store.ts'
 import type { ActionEvent } from '../values/events.ts'
 import { Refusal, refuseUnknownJob } from '../web/problem.ts'
 import type { Redaction } from './redact.ts'
@@ -37,8 +38,7 @@ export class Call {
   /** A queue that exists, and that the caller may see. @throws Refusal: 404 */
   async seen(queue: string): Promise<May> {
     const may = this.caller.sees(this.store, queue)
-    const [known] = await this.pond.parts.store.operations.stats({ queue, minutes: 0 })
-    return known === undefined ? unknownQueue() : may
+    return (await isKnown(this.pond.parts.store, queue)) ? may : unknownQueue()
   }
 
   /** The same, for a change. @throws Refusal: 403, 404 */
@@ -58,6 +58,12 @@ export class Call {
   acted(action: string, queue: string, more: Partial<ActionEvent> = {}): void {
     this.context.acted({ who: this.caller.who, action, queue, count: 1, ...more }, this.pond)
   }
+}
+
+/** By the settings, where the store has them: counts cost more. */
+async function isKnown({ capabilities, operations }: Store, queue: string): Promise<boolean> {
+  if (capabilities.settings) return (await operations.settings({ queue })) !== null
+  return (await operations.stats({ queue, minutes: 0 })).length > 0
 }
 
 /** @throws Refusal: 403 */

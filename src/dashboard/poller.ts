@@ -15,8 +15,11 @@ import { attentionOf } from './attention.ts'
 import { History } from './history.ts'
 import type { Attention, Point, QueueView, StoreView } from './views.ts'
 
-/** Milliseconds between two looks, from the end of the first. */
+/** Milliseconds between two looks, from the end of the first; and the most, where looks take long. */
 const PACE = 2000
+const SLOWEST = 60_000
+/** A pause is so many times longer than the look before, so that looking takes a small part of the store's time. */
+const PAUSE = 30
 /** How many minutes the percentiles look back. */
 const MINUTES = 5
 /** Queues that are shown. */
@@ -25,6 +28,8 @@ const MAX_QUEUES = 1000
 /** A queue without what only its caller knows. */
 export type Seen = Omit<QueueView, 'may'>
 export type SeenStore = Omit<StoreView, 'queues' | 'name'> & { queues: Seen[]; points: Map<string, Point> }
+
+type Looked = Omit<SeenStore, 'pace'>
 
 const pollers = new WeakMap<Millpond, Poller>()
 
@@ -80,19 +85,17 @@ export class Poller {
   async #look(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    try {
-      this.#latest = await this.#seen()
-    } catch (error) {
-      this.#latest = this.#troubled(error)
-    } finally {
-      this.#isLooking = false
-    }
+    const began = performance.now()
+    const looked = await this.#seen().catch((error: unknown) => this.#troubled(error))
+    this.#isLooking = false
+    const pace = Math.min(SLOWEST, Math.max(PACE, Math.round((performance.now() - began) * PAUSE)))
+    this.#latest = { ...looked, pace }
     for (const follower of [...this.#followers]) follower()
     if (this.#followers.size === 0) this.#latest = undefined
-    else this.#timer = setTimeout(() => void this.#look(), PACE).unref()
+    else this.#timer = setTimeout(() => void this.#look(), pace).unref()
   }
 
-  async #seen(): Promise<SeenStore> {
+  async #seen(): Promise<Looked> {
     const { store } = this.#pond.parts
     const { operations, capabilities } = store
     this.#pond.stopping.throwIfAborted()
@@ -132,10 +135,10 @@ export class Poller {
     }
   }
 
-  #troubled(error: unknown): SeenStore {
+  #troubled(error: unknown): Looked {
     const { name, capabilities } = this.#pond.store
     const trouble = isMillpondError(error) ? error.code : safeText(error).slice(0, 200)
-    return { kind: name, capabilities, queues: [], more: false, attention: [], points: new Map(), trouble }
+    return { kind: name, capabilities, queues: [], more: false, attention: [], points: new Map(), pace: PACE, trouble }
   }
 }
 

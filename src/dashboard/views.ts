@@ -58,6 +58,8 @@ export interface StoreView {
   /** There are further queues, which are not listed. */
   more: boolean
   attention: Attention[]
+  /** Milliseconds until the store is asked again. */
+  pace: number
   /** Why the store could not be asked; unset: it could. */
   trouble?: string
 }

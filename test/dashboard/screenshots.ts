@@ -29,6 +29,7 @@ emails.work(
   async ({ data }, ctx) => {
     ctx.log('rendering', { template: data.template })
     await sleep(20 + Math.random() * 60)
+    if (data.template === 'retired') throw new Error('no template retired')
     if (Math.random() < 0.06) throw new Error('connect ETIMEDOUT 10.0.4.7:25')
     ctx.log('sent', { to: data.to })
     return { messageId: `<${Date.now()}@mail.example.org>` }
@@ -53,6 +54,8 @@ for (let n = 0; n < 31; n++) await invoices.push(invoice(n), { key: `invoice-${n
 for (let n = 0; n < 12; n++) await digests.push({ week: n })
 await digests.pause()
 await emails.override({ limits: { rate: '60/s' } })
+for (let n = 0; n < 7; n++)
+  await emails.push({ to: `user${n}@example.org`, template: 'retired' }, { group: `tenant-${n % 2}` })
 const pushing = setInterval(() => {
   const wave = 12 + 10 * Math.sin(performance.now() / 6000)
   for (let n = 0; n < wave + Math.random() * 6; n++) {
