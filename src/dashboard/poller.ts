@@ -138,7 +138,7 @@ export class Poller {
   #troubled(error: unknown): Looked {
     const { name, capabilities } = this.#pond.store
     const trouble = isMillpondError(error) ? error.code : safeText(error).slice(0, 200)
-    return { kind: name, capabilities, queues: [], more: false, attention: [], points: new Map(), pace: PACE, trouble }
+    return { kind: name, capabilities, queues: [], more: false, attention: [], points: new Map(), trouble }
   }
 }
 

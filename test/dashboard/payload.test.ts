@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { shownValue } from '../../src/dashboard/payload.ts'
 import { Redaction, redactedPaths } from '../../src/dashboard/redact.ts'
-import { Millpond } from '../../src/index.ts'
+import { Millpond, type OpenOptions } from '../../src/index.ts'
 import { after, scratch } from '../support/cleaning.ts'
 import { startDashboard } from './fixture.ts'
 
@@ -63,7 +63,7 @@ test('redacted paths go through arrays, stars and any depth', () => {
 
 test('sealed and damaged payloads are shown as that, and the rest of the job with them', async (t) => {
   const url = `sqlite:${join(scratch(t), 'jobs.db')}?sync=normal`
-  const open = async (options: object) => {
+  const open = async (options: OpenOptions) => {
     const pond = await Millpond.open(url, options)
     after(t, () => pond.close({ timeout: 100 }))
     return pond
