@@ -13,7 +13,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .filter((file) => /\.(ts|sql|lua|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
-  ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
+  ...{ bulk: ['bulk'], cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
   ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
   ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
   ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
