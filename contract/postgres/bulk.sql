@@ -1,5 +1,5 @@
 -- bulk: one change to the jobs of a state that pass a filter, a step at a time.
--- In:  queue, state; change: requeue, cancel, remove, update, or null: only counts; "limit": most jobs that match; after: the next of the
+-- In:  queue, state; change: requeue, cancel, remove or update; "limit": changes so many at most, 0: only counts; after: the next of the
 --      step before, or null; filter: JSON, as of list, or null; "until": only those that were in the state at this time, null: all;
 --      priority, run_at: of an update, null: stays.
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
@@ -83,13 +83,13 @@ begin
     v_bytes := v_bytes + coalesce(v_job.bytes, 0);
     if v_job.matches then
       bulk.matched := bulk.matched + 1;
-      if bulk.change is not null then v_ids[bulk.matched] := v_job.id;
+      if bulk."limit" > 0 then v_ids[bulk.matched] := v_job.id;
       elsif bulk.matched <= 10 then bulk.sample := bulk.sample || v_job.id;
       end if;
     end if;
-    exit when bulk.matched = bulk."limit" and bulk.change is not null or v_bytes >= v_large;
+    exit when bulk.matched = nullif(bulk."limit", 0) or v_bytes >= v_large;
   end loop;
-  if bulk.looked = v_look or bulk.matched = bulk."limit" and bulk.change is not null or v_bytes >= v_large then
+  if bulk.looked = v_look or bulk.matched = bulk."limit" and bulk.matched > 0 or v_bytes >= v_large then
     bulk.next := concat_ws('.', bulk.state, v_key, v_place);
   end if;
   if cardinality(v_ids) = 0 then return; end if;

@@ -11,7 +11,7 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
 --      groups blocked touched @due @ends
 -- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel, remove,
---       update, nil: only counts; most: changes so many jobs at most; until: only jobs that were in the state at this time, nil: all;
+--       update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
@@ -83,7 +83,7 @@ local ids, found, looked = ids_of_page(K), {}, 0
 for i = 1, #ids do
   looked = i
   if passes(ids[i]) then found[#found + 1] = ids[i] end
-  if read_bytes >= LARGE or change and #found >= most then break end
+  if read_bytes >= LARGE or most > 0 and #found >= most then break end
 end
 local out = { looked, #found, 0, NOW, 0 }
 local last = ids[looked]
@@ -92,7 +92,7 @@ if last and (looked < #ids or #ids == limit) then
   local time = state == 'waiting' and 0 or redis.call('ZSCORE', K[state], last)
   out[5], out[6], out[7], out[8], out[9] = 1, list[3], list[1], tonumber(time), last
 end
-if not change then
+if most == 0 then
   for i = 1, math.min(#found, MOST_SAMPLED) do out[#out + 1] = found[i] end
   return out
 end

@@ -6,5 +6,5 @@
 -- Invariant: all of it happens in one transaction, so no job changes between the look and the change.
 
 -- @statement look
-select seq, id, priority, pushed_at, due_at, started_at, finished_at
+select jobs.seq, jobs.id, priority, pushed_at, due_at, started_at, finished_at
 from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value

@@ -10,7 +10,7 @@ type Looked = Pick<JobRecord, 'state' | 'priority' | 'pushedAt' | 'dueAt' | 'sta
 /** Whether it was in its state at `until`, and is not yet as an update would make it: so no job is changed twice. */
 export function isDueForChange(job: Looked, { until, change }: BulkRequest, now: number): boolean {
   if (until !== undefined && !wasThere(job, until)) return false
-  if (change?.kind !== 'update') return true
+  if (change.kind !== 'update') return true
   const { priority = job.priority, runAt = job.dueAt } = change
   const isSameTime = job.dueAt === runAt || (job.state === 'waiting' && runAt <= now)
   return job.priority !== priority || !isSameTime

@@ -129,9 +129,9 @@ export type BulkChange =
 export interface BulkRequest {
   queue: string
   state: JobState
-  /** null: only counts. Else one that suits the state: what the states are is the caller's affair. */
-  change: BulkChange | null
-  /** Most jobs to change, at least 1. */
+  /** Suits the state: dead and cancelled jobs can be requeued, live ones cancelled, scheduled and waiting ones updated, all removed. */
+  change: BulkChange
+  /** Most jobs to change; 0: only counts those that would be. */
   limit: number
   /** The `next` of the step before. Unset: from the first job of the state. */
   after?: string

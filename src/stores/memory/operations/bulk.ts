@@ -22,7 +22,7 @@ export function bulk(state: MemoryState, request: BulkRequest): BulkStep {
   for (const job of queue === undefined ? [] : jobsAfter(queue, of, placeIn(state, of, request.after))) {
     seen++
     if (passes(job, filter) && isDueForChange(looked(job), request, now)) ids.push(job.id)
-    if (seen < MOST_LOOKED_AT && (change === null || ids.length < limit)) continue
+    if (seen < MOST_LOOKED_AT && (limit === 0 || ids.length < limit)) continue
     next = cursorAt(job, of)
     break
   }
@@ -32,12 +32,12 @@ export function bulk(state: MemoryState, request: BulkRequest): BulkStep {
     remove: (input: { ids: readonly string[] }) => remove(state, input),
     update: (input: Parameters<typeof update>[1]) => update(state, input),
   }
-  const changed = change === null ? 0 : changeAll(change, ids, byId)
+  const changed = limit === 0 ? 0 : changeAll(change, ids, byId)
   return {
     looked: seen,
     matched: ids.length,
     changed,
-    sample: change === null ? ids.slice(0, MOST_SAMPLED) : [],
+    sample: limit === 0 ? ids.slice(0, MOST_SAMPLED) : [],
     next,
     now,
   }

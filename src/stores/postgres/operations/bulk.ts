@@ -9,10 +9,10 @@ interface Answer extends Omit<BulkStep, 'now'> {
 
 export async function bulk({ calls, notifier }: StoreContext, request: BulkRequest): Promise<BulkStep> {
   const { queue, state, change, limit, after, filter, until } = request
-  if (change !== null) notifier.stir()
-  const { priority, runAt } = change?.kind === 'update' ? change : {}
+  if (limit > 0) notifier.stir()
+  const { priority, runAt } = change.kind === 'update' ? change : {}
   const values = [
-    ...[queue, state, change?.kind ?? null, limit, after ?? null, filter === undefined ? null : JSON.stringify(filter)],
+    ...[queue, state, change.kind, limit, after ?? null, filter === undefined ? null : JSON.stringify(filter)],
     ...[until ?? null, priority ?? null, runAt ?? null, calls.now()],
   ]
   const call = 'bulk($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'

@@ -20,11 +20,11 @@ interface Place {
 
 export async function bulk(context: StoreContext, request: BulkRequest): Promise<BulkStep> {
   context.calls.assertOpen()
-  const { queue, state, change, limit, after } = request
+  const { queue, state, limit, after } = request
   const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   const step: BulkStep = { looked: 0, matched: 0, changed: 0, sample: [], next: null, now: 0 }
   let at: Place | undefined = placeIn(request, after)
-  while (at !== undefined && step.looked < MOST_LOOKED_AT && !(change !== null && step.matched >= limit)) {
+  while (at !== undefined && step.looked < MOST_LOOKED_AT && !(limit > 0 && step.matched >= limit)) {
     const partition = partitions[at.partition]
     if (partition === undefined) break
     at = await stepIn(context, partition, request, at, step)
@@ -42,25 +42,15 @@ async function stepIn(
   { partition: index, job }: Place,
   step: BulkStep,
 ): Promise<Place> {
-  const { priority = null, runAt = null } = change?.kind === 'update' ? change : {}
-  const most = change === null ? limit : limit - step.matched
+  const { priority = null, runAt = null } = change.kind === 'update' ? change : {}
+  const most = limit === 0 ? 0 : limit - step.matched
   const after = job === undefined ? null : [true, job.priority, job.place, job.time]
-  const head = [
-    state,
-    MAX_ITEMS_PER_CALL,
-    after,
-    filter ?? null,
-    change?.kind ?? null,
-    most,
-    until ?? null,
-    priority,
-    runAt,
-  ]
+  const head = [state, MAX_ITEMS_PER_CALL, after, filter ?? null, change.kind, most, until ?? null, priority, runAt]
   const items = job === undefined ? [] : [idBytes(job.id)]
   const [looked, matched, changed, now, more, ...rest] = await callScript(context, 'bulk', partition, {
     head,
     items,
-    safe: change !== null,
+    safe: limit > 0,
   })
   step.looked += numberIn(looked)
   step.matched += numberIn(matched)

@@ -23,7 +23,7 @@ export function bulk(context: StoreContext, request: BulkRequest): BulkStep {
   let looked = 0
   let matched = 0
   let bytes = 0
-  while (place !== null && looked < MOST_LOOKED_AT && bytes < MOST_BYTES && !(change !== null && matched >= limit)) {
+  while (place !== null && looked < MOST_LOOKED_AT && bytes < MOST_BYTES && !(limit > 0 && matched >= limit)) {
     const places = placesAfter(context, request, place, LOOK)
     const seen = passing(context, request, places)
     bytes += seen.bytes
@@ -33,8 +33,8 @@ export function bulk(context: StoreContext, request: BulkRequest): BulkStep {
       const id = seen.ids.get(each.seq)
       if (id === undefined) continue
       matched++
-      if (change !== null || matched <= MOST_SAMPLED) ids.push(id)
-      if (change === null || matched < limit) continue
+      if (limit > 0 || matched <= MOST_SAMPLED) ids.push(id)
+      if (limit === 0 || matched < limit) continue
       if (at < places.length - 1) place = each
       break
     }
@@ -45,9 +45,9 @@ export function bulk(context: StoreContext, request: BulkRequest): BulkStep {
     remove: (input: { ids: readonly string[] }) => remove(context, input),
     update: (input: Parameters<typeof update>[1]) => update(context, input),
   }
-  const changed = change === null ? 0 : changeAll(change, ids, byId)
+  const changed = limit === 0 ? 0 : changeAll(change, ids, byId)
   const next = place === null ? null : cursorOf(state, place.key, place.seq)
-  return { looked, matched, changed, sample: change === null ? ids : [], next, now }
+  return { looked, matched, changed, sample: limit === 0 ? ids : [], next, now }
 }
 
 /** The ids of those that the step may change, by their places, and how much data was looked at. */
