@@ -62,18 +62,17 @@ begin
   v_test := array_to_string(v_tests, ' and ');
 
   v_look_at := case
-    when bulk.state = 'waiting' then 'from page($6, ''waiting'', $9, $7, $8) as at
-      left join lateral (select waiting.*, at.key as at_key from waiting where id = at.id and state = ''waiting'' offset 0) as job on true'
-    when bulk.state = 'scheduled' then 'from (select *, due_at as key_at from waiting where queue = $6 and state = ''scheduled''
-      and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9) as job'
-    when bulk.state = 'running' then 'from (select *, lease_until as key_at from running where queue = $6
-      and (lease_until, place) > (coalesce($7, -1), coalesce($8, 0)) order by lease_until, place limit $9) as job'
-    else format('from (select *, finished_at as key_at from %I where queue = $6 and state = $10
+    when bulk.state = 'waiting' then 'select job.*, at.key as key_at, at.place as place_at from page($6, ''waiting'', $9, $7, $8) as at
+      left join lateral (select * from waiting where id = at.id and state = ''waiting'' offset 0) as job on true'
+    when bulk.state = 'scheduled' then 'select *, due_at as key_at, place as place_at from waiting where queue = $6
+      and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
+    when bulk.state = 'running' then 'select *, lease_until as key_at, place as place_at from running where queue = $6
+      and (lease_until, place) > (coalesce($7, -1), coalesce($8, 0)) order by lease_until, place limit $9'
+    else format('select *, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
-      order by finished_at desc, place desc limit $9) as job', v_table) end;
-  v_look_at := case when bulk.state = 'waiting' then 'select at.id, at.key, at.place, ' else 'select id, key_at as key, place, ' end
-    || case when bulk.filter ? 'text' then 'octet_length(data)' else '0' end || ' as bytes, '
-    || 'coalesce(' || v_test || ', false) as matches ' || v_look_at;
+      order by finished_at desc, place desc limit $9', v_table) end;
+  v_look_at := 'select id, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
+    || case when bulk.filter ? 'text' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at
     using bulk.filter, bulk."until", bulk.priority, bulk.run_at, bulk.at, v_queue, v_key, v_place, v_look, bulk.state
   loop

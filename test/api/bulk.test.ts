@@ -137,7 +137,9 @@ onEachStore('bulk', {
 
   'promoteAll: each once, also those that fail and are scheduled again meanwhile': async ({ open }) => {
     const pond = await open()
-    const queue = pond.queue<number>('q', { retry: { attempts: 5, backoff: { base: '2h', max: '2h', jitter: 0 } } })
+    const queue = pond.queue<number>('q', {
+      retry: { attempts: 5, backoff: { type: 'fixed', base: '2h', max: '2h', jitter: 0 } },
+    })
     await queue.pushMany(numbers(1_200), { delay: '1h' })
     const runs = new Map<string, number>()
     const worker = queue.work(
