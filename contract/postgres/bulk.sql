@@ -4,10 +4,10 @@
 --      priority, run_at: of an update, null: stays.
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
 --      ended; at: the time.
--- Invariant: a job is changed only if it is in the state and passes at that moment: it is locked, then looked at again. One that another
---      transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most (1,000 waiting ones), and ends at 16 MiB
---      of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it would make
---      them, so no job is changed twice.
+-- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
+--      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most (1,000 waiting ones), and ends
+--      at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
+--      would make them, so no job is changed twice.
 
 create or replace function millpond.bulk(
   queue text, state text, change text, "limit" integer, after text default null, filter jsonb default null, "until" bigint default null,
@@ -30,7 +30,8 @@ declare
   v_key   bigint := split_part(bulk.after, '.', 2)::bigint;
   v_place bigint := split_part(bulk.after, '.', 3)::bigint;
   v_bytes bigint := 0;
-  v_ids   uuid[] := '{}';
+  v_rows  tid[]  := '{}';
+  v_ids   uuid[];
   v_tests text[] := '{true}';
   v_test  text;
   v_look_at text;
@@ -63,15 +64,15 @@ begin
 
   v_look_at := case
     when bulk.state = 'waiting' then 'select job.*, at.key as key_at, at.place as place_at from page($6, ''waiting'', $9, $7, $8) as at
-      left join lateral (select * from waiting where id = at.id and state = ''waiting'' offset 0) as job on true'
-    when bulk.state = 'scheduled' then 'select *, due_at as key_at, place as place_at from waiting where queue = $6
+      left join lateral (select *, ctid as row_at from waiting where id = at.id and state = ''waiting'' offset 0) as job on true'
+    when bulk.state = 'scheduled' then 'select *, ctid as row_at, due_at as key_at, place as place_at from waiting where queue = $6
       and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
-    when bulk.state = 'running' then 'select *, lease_until as key_at, place as place_at from running where queue = $6
+    when bulk.state = 'running' then 'select *, ctid as row_at, lease_until as key_at, place as place_at from running where queue = $6
       and (lease_until, place) > (coalesce($7, -1), coalesce($8, 0)) order by lease_until, place limit $9'
-    else format('select *, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10
+    else format('select *, ctid as row_at, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
       order by finished_at desc, place desc limit $9', v_table) end;
-  v_look_at := 'select id, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
+  v_look_at := 'select id, row_at as row, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
     || case when bulk.filter ? 'text' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at
     using bulk.filter, bulk."until", bulk.priority, bulk.run_at, bulk.at, v_queue, v_key, v_place, v_look, bulk.state
@@ -82,7 +83,7 @@ begin
     v_bytes := v_bytes + coalesce(v_job.bytes, 0);
     if v_job.matches then
       bulk.matched := bulk.matched + 1;
-      if bulk."limit" > 0 then v_ids[bulk.matched] := v_job.id;
+      if bulk."limit" > 0 then v_rows[bulk.matched] := v_job.row;
       elsif bulk.matched <= 10 then bulk.sample := bulk.sample || v_job.id;
       end if;
     end if;
@@ -91,11 +92,11 @@ begin
   if bulk.looked = v_look or bulk.matched = bulk."limit" and bulk.matched > 0 or v_bytes >= v_large then
     bulk.next := concat_ws('.', bulk.state, v_key, v_place);
   end if;
-  if cardinality(v_ids) = 0 then return; end if;
+  if cardinality(v_rows) = 0 then return; end if;
 
-  execute format('select array(select id from %I where id = any ($6) and queue = $7 and state = $8 and ', v_table) || v_test
-      || ' order by id for update skip locked)'
-    using bulk.filter, bulk."until", bulk.priority, bulk.run_at, bulk.at, v_ids, v_queue, bulk.state into v_ids;
+  -- The very rows that passed: one that has changed since lies elsewhere.
+  execute format('select array(select id from %I where ctid = any ($1) and queue = $2 and state = $3 order by id for update skip locked)',
+    v_table) using v_rows, v_queue, bulk.state into v_ids;
   bulk.changed := case bulk.change
     when 'requeue' then (select cardinality(queues) from requeue(ids => v_ids, now => bulk.at))
     when 'cancel' then cardinality(cancel(v_ids, bulk.at))

@@ -353,7 +353,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const store = this.#store
     const plan = bulkPlan(store, { queue: this.name, ...request })
     const { dryRun = false } = plan.options
-    return dryRun === false ? runBulk(store, plan) : previewBulk(store, plan)
+    if (dryRun !== false) return previewBulk(store, plan)
+    const report = await runBulk(store, plan)
+    const { change, delay } = plan
+    if (delay !== undefined) this.#pond.due(delay)
+    else if (change.kind === 'update' && change.runAt) this.#pond.due(Math.max(0, change.runAt - Date.now()))
+    return report
   }
 
   /**
