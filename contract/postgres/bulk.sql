@@ -24,8 +24,6 @@ declare
   v_look  constant integer := case when bulk.state = 'waiting' then greatest(bulk."limit", 1000) else 20000 end;
   v_table constant text    := case bulk.state when 'waiting' then 'waiting' when 'scheduled' then 'waiting' when 'running' then 'running'
     when 'done' then 'done' else 'retired' end;
-  v_error text := bulk.filter ->> 'errorText';
-  v_code  text := bulk.filter ->> 'errorCode';
   v_queue integer;
   v_key   bigint := split_part(bulk.after, '.', 2)::bigint;
   v_place bigint := split_part(bulk.after, '.', 3)::bigint;
@@ -38,6 +36,8 @@ declare
   v_job   record;
 begin
   perform read_committed();
+  -- What is null is not asked for.
+  bulk.filter := jsonb_strip_nulls(bulk.filter);
   bulk.at := time_of(bulk.now);
   bulk.looked := 0;
   bulk.matched := 0;
@@ -49,9 +49,9 @@ begin
   if bulk.filter ? 'key' then v_tests := v_tests || 'key = $1 ->> ''key'''::text; end if;
   if bulk.filter ? 'pushedFrom' then v_tests := v_tests || 'pushed_at >= ($1 ->> ''pushedFrom'')::bigint'::text; end if;
   if bulk.filter ? 'pushedBefore' then v_tests := v_tests || 'pushed_at < ($1 ->> ''pushedBefore'')::bigint'::text; end if;
-  if v_code is not null then v_tests := v_tests || (may_have('$1 ->> ''errorCode''', v_code)
+  if bulk.filter ? 'errorCode' then v_tests := v_tests || (may_have('$1 ->> ''errorCode''', bulk.filter ->> 'errorCode')
     || ' and field(error, ''code'') = $1 ->> ''errorCode'''); end if;
-  if v_error is not null then v_tests := v_tests || (may_have('$1 ->> ''errorText''', v_error)
+  if bulk.filter ? 'errorText' then v_tests := v_tests || (may_have('$1 ->> ''errorText''', bulk.filter ->> 'errorText')
     || ' and strpos(field(error, ''message''), $1 ->> ''errorText'') > 0'); end if;
   if bulk.filter ? 'text' then v_tests := v_tests || 'encoding = ''json'' and strpos(data, $1 ->> ''text'') > 0'::text; end if;
   if bulk."until" is not null then v_tests := v_tests || case
