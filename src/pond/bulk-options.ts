@@ -172,6 +172,9 @@ function changeOf(
   given: UpdateAllOptions | undefined,
   where: string,
 ): { change: BulkChange; delay?: number } {
+  if (verb !== 'update' && Object.values(given ?? {}).some((value) => value !== undefined)) {
+    throw new MillpondError('InvalidOption', `${where}: priority, delay and runAt are of updates alone`)
+  }
   if (verb === 'promote') return { change: { kind: 'update', runAt: 0 } }
   if (verb !== 'update') return { change: { kind: verb } }
   const { priority, delay, runAt } = checkOptions(given, UPDATE_RULES, where)

@@ -2,11 +2,11 @@
 
 import { previewBulk, runBulk } from '../../pond/bulk.ts'
 import { bulkPlan } from '../../pond/bulk-options.ts'
-import { timeOf } from '../../pond/push.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import * as schemas from '../bulk-schemas.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
+import { msOf } from './jobs.ts'
 import { listView, MAX_PAGE_BYTES, mustExist, sizeOf } from './queues.ts'
 
 /** Milliseconds after which a request ends, and says where the next one goes on. */
@@ -30,7 +30,7 @@ export function bulkRoutes({ store, sweeper }: RouteContext): Route[] {
         handle: async ({ request, params, body }) => {
           const queue = checkQueueName(params.queue)
           const { action, dryRun = false, after, limit = MAX_CHANGES, priority, delay, runAt, ...filter } = body
-          const due = typeof runAt === 'string' ? timeOf(new Date(runAt)) : runAt
+          const due = runAt === undefined ? undefined : msOf(runAt)
           const plan = bulkPlan(store, {
             ...{ queue, verb: action, filter, options: { dryRun, after, limit } },
             change: { priority, delay, runAt: due },

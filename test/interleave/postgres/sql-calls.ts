@@ -137,6 +137,23 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
           : [null, request.queue, request.limit, clock.now, request.until ?? null]
       await answer('requeue($1, $2, $3, $4, $5)', values)
     },
+    async bulk({ queue, state, change, limit, filter }) {
+      const priority = change.kind === 'update' ? (change.priority ?? null) : null
+      const values = [
+        queue,
+        state,
+        change.kind,
+        limit,
+        null,
+        JSON.stringify(filter ?? {}),
+        null,
+        priority,
+        null,
+        clock.now,
+      ]
+      await answer('bulk($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', values)
+      return { looked: 0, matched: 0, changed: 0, sample: [], next: null, now: clock.now }
+    },
     async sweep({ limit }) {
       await answer('sweep($1, $2)', [limit, clock.now])
     },
