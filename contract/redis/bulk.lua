@@ -10,8 +10,8 @@
 -- bulk: one change to the jobs of a state that pass a filter, in one partition, a step at a time.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
 --      groups blocked touched @due @ends
--- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel, remove,
---       update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
+-- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
+--       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
