@@ -29,6 +29,7 @@ local filters_error = filter.errorCode or filter.errorText
 -- The others of a final state come later in the list, and ended earlier.
 local is_past = not until_time
 local MOST_SAMPLED = 10
+local FEW = 100 -- errors that are read in one command
 
 local function record_of(id)
   local record = redis.call('HGET', K.jobs, id)
@@ -54,8 +55,8 @@ local function is_as_updated(id, list)
   return not run_at or due == run_at or state == 'waiting' and run_at <= NOW
 end
 
-local function passes(id)
-  if filters_error and not error_passes(K, filter, id) then return false end
+local function passes(id, failure)
+  if filters_error and not error_passes(filter, failure) then return false end
   if not filters_record and is_past and change ~= 'update' then return true end
   local record = record_of(id)
   if filters_record and not record_passes(filter, record) then return false end
@@ -79,10 +80,12 @@ local APPLY = {
   end,
 }
 
-local ids, found, looked = ids_of_page(K), {}, 0
+local ids, found, looked, errors = ids_of_page(K), {}, 0, {}
 for i = 1, #ids do
   looked = i
-  if passes(ids[i]) then found[#found + 1] = ids[i] end
+  local at = (i - 1) % FEW + 1
+  if filters_error and at == 1 then errors = hmget(K.errors, { unpack(ids, i, math.min(i + FEW - 1, #ids)) }) end
+  if passes(ids[i], errors[at]) then found[#found + 1] = ids[i] end
   if read_bytes >= LARGE or most > 0 and #found >= most then break end
 end
 local out = { looked, #found, 0, NOW, 0 }

@@ -22,7 +22,7 @@ local out = { 0, 0 }
 
 local function passes(id, record)
   if not record_passes(filter, record) then return false end
-  return not (filter.errorCode or filter.errorText) or error_passes(K, filter, id)
+  return not (filter.errorCode or filter.errorText) or error_passes(filter, redis.call('HGET', K.errors, id))
 end
 
 local function put_all(ids)
