@@ -1,9 +1,10 @@
 -- What scripts with a filter share: a map, in the names of contract/operations.md.
 
+local function has(packed, text) return not text or string.find(packed, text, 1, true) ~= nil end
+
 -- packed: the job's error, or false. Most of those without the text are not unpacked. @return whether it passes the filters of the error
 local function error_passes(filter, packed)
-  local function has(text) return not text or string.find(packed, text, 1, true) end
-  if not packed or not has(filter.errorText) or not has(filter.errorCode) then return false end
+  if not packed or not has(packed, filter.errorText) or not has(packed, filter.errorCode) then return false end
   local is_read, failure = pcall(cmsgpack.unpack, packed)
   if not is_read or type(failure) ~= 'table' then return false end
   if filter.errorCode and failure[1] ~= filter.errorCode then return false end
