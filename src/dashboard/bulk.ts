@@ -1,26 +1,18 @@
 /** Changes of everything that a search finds: a preview, then the change with its progress. */
-import { JOB_STATES } from '../store.ts'
+import type { BulkProgress } from '../pond/bulk-options.ts'
 import { isMillpondError } from '../values/errors.ts'
-import { checkOptions, isBoolean, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isBoolean, type Rules } from '../values/options.ts'
 import { safeText } from '../values/safe-error.ts'
-import { Refusal } from '../web/problem.ts'
-import { bulkChange, bulkPreview } from './bulk-run.ts'
+import { type BulkChange, bulkChange } from './bulk-run.ts'
 import type { Call } from './context.ts'
 import { jobRow } from './job-views.ts'
 import { isName } from './reads.ts'
 import { mayAsk, SEARCH_RULES } from './search-input.ts'
 import type { BulkAction, BulkBody, BulkLine, BulkPreviewView, Search } from './views.ts'
 
-/** Which states each action takes. */
-const ACTIONS: Readonly<Record<BulkAction, readonly string[]>> = {
-  requeue: ['dead', 'cancelled'],
-  cancel: ['scheduled', 'waiting', 'running'],
-  remove: JOB_STATES,
-  promote: ['scheduled'],
-}
-
+const ACTIONS: readonly BulkAction[] = ['requeue', 'cancel', 'remove', 'promote']
 const isAction = (value: unknown): boolean | string =>
-  (typeof value === 'string' && Object.hasOwn(ACTIONS, value)) || `one of ${Object.keys(ACTIONS).join(', ')}`
+  ACTIONS.some((action) => action === value) || `one of ${ACTIONS.join(', ')}`
 const RULES: Rules<BulkBody> = {
   queue: isName,
   action: isAction,
@@ -32,25 +24,23 @@ const RULES: Rules<BulkBody> = {
 /** @returns the preview, or lines of JSON with the progress */
 export async function bulk(call: Call, body: object): Promise<BulkPreviewView | Response> {
   const given = checkOptions<BulkBody>(body as BulkBody, RULES, 'bulk', ['queue', 'action', 'search'])
-  const { queue, action, search, preview = false } = given
+  const { queue, search, preview = false } = given
   const may = await call.operated(queue)
   mayAsk(search, { may, redaction: call.context.redaction })
-  if (!ACTIONS[action].includes(search.state)) {
-    throw new Refusal(400, `${action} takes jobs that are ${ACTIONS[action].join(', ')}.`, { code: 'InvalidOption' })
-  }
   const { pond } = call
-  if (preview) {
-    const { ids, ...seen } = await bulkPreview(pond, given, call.request.signal)
-    const records = await pond.parts.store.operations.find({ ids })
-    return { ...seen, sample: records.flatMap((record) => (record === null ? [] : [jobRow(record, may)])) }
-  }
-  return progressAnswer(call, given)
+  const change = bulkChange(pond.queue(queue), given)
+  if (!preview) return progressAnswer(call, given, change)
+  const { count, isEstimate, sample, from } = await change.preview({ dryRun: true, signal: call.request.signal })
+  // The sample has the payloads; of the store's records only what the caller may see is shown.
+  const records = await pond.parts.store.operations.find({ ids: sample.map(({ id }) => id) })
+  const rows = records.flatMap((record) => (record === null ? [] : [jobRow(record, may)]))
+  return { count, isEstimate, sample: rows, from }
 }
 
 /**
  * The change goes on while the answer is read, a step at a time, and ends when the reader leaves. What was changed by then is told of.
  */
-function progressAnswer(call: Call, given: BulkBody): Response {
+function progressAnswer(call: Call, { queue, action, from }: BulkBody, change: BulkChange): Response {
   const encoder = new TextEncoder()
   const stop = new AbortController()
   const leave = () => stop.abort()
@@ -62,17 +52,19 @@ function progressAnswer(call: Call, given: BulkBody): Response {
         if (!stop.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`))
       }
       try {
-        latest = await bulkChange(call.pond, given, stop.signal, (progress) => {
-          latest = progress
-          send({ kind: 'progress', ...progress })
-        })
+        const onProgress = ({ looked, total, changed }: BulkProgress) => {
+          latest = { looked, total, changed }
+          send({ kind: 'progress', ...latest })
+        }
+        const { looked, changed } = await change.run({ signal: stop.signal, onProgress, ...defined({ after: from }) })
+        latest = { ...latest, looked, changed }
         send({ kind: 'done', ...latest })
       } catch (error) {
         const message = isMillpondError(error) ? error.code : safeText(error)
         send({ kind: 'failed', message, ...latest })
       } finally {
         call.request.signal.removeEventListener('abort', leave)
-        call.acted(`${given.action}All`, given.queue, { count: latest.changed })
+        call.acted(`${action}All`, queue, { count: latest.changed })
         if (!stop.signal.aborted) controller.close()
       }
     },

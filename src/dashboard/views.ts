@@ -179,8 +179,8 @@ export interface BulkPreviewView {
   count: number
   isEstimate: boolean
   sample: JobRow[]
-  /** Where a run begins that takes only jobs that were there now; null: the store cannot say. */
-  from: string | null
+  /** Where a run begins that takes only jobs that were there now. */
+  from: string
 }
 
 interface BulkProgress {

@@ -40,7 +40,7 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
     stop.current = new AbortController()
     setLine({ kind: 'progress', looked: 0, total: preview?.count ?? 0, changed: 0 })
     try {
-      const from = preview?.from ?? undefined
+      const from = preview?.from
       await askLines('bulk', { ...body, ...(from !== undefined && { from }) }, stop.current.signal, (next) => {
         setLine(next)
         if (next.kind === 'done') notify(`${count(next.changed)} jobs are ${done}`)
