@@ -41,12 +41,27 @@ import type {
   UpdateOutcome,
   WorkerRecord,
 } from './values/requests.ts'
+import type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduleRecord,
+} from './values/schedules/records.ts'
 import type { QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
 
 export type { BackoffPolicy } from './values/backoff.ts'
 export type { HistogramSlice, Metric } from './values/histogram.ts'
 export * from './values/records.ts'
 export type * from './values/requests.ts'
+export type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduledJob,
+  ScheduleRecord,
+} from './values/schedules/records.ts'
 export {
   type GivenSettings,
   type QueueSettings,
@@ -99,8 +114,8 @@ export interface Operations {
   /** Extends leases and keeps progress. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
   /**
-   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten. Any
-   * number of processes may sweep.
+   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten; and
+   * tells which schedules are due. Any number of processes may sweep.
    */
   sweep(input: { limit: number }): Promise<Swept>
 
@@ -142,6 +157,17 @@ export interface Operations {
   heartbeat(input: Heartbeat): Promise<boolean[]>
   /** The workers that were heard of in the last minute, of every queue or of the one named, by `since`. */
   workers(input: { queue?: string }): Promise<WorkerRecord[]>
+
+  /** Makes and changes schedules. One that another version has replaced stays as it is while that version is still declared. */
+  declare(input: { schedules: readonly Declaration[] }): Promise<DeclareOutcome[]>
+  /** The schedules by name, from after `after` on, or the one named. */
+  schedules(input: { limit: number; after?: string; name?: string }): Promise<ScheduleRecord[]>
+  /** Stops a schedule from firing, or lets it go on at `nextAt`. @returns whether the store knows it */
+  pauseSchedule(input: { name: string; paused: boolean; nextAt: number | null }): Promise<boolean>
+  /** @returns whether the store knew it */
+  removeSchedule(input: { name: string }): Promise<boolean>
+  /** Moves the next time of schedules on, each only if it is the expected one, and pushes their jobs in the same commit. */
+  fire(input: { firings: readonly Firing[] }): Promise<FireOutcome[]>
 }
 
 export type OperationName = keyof Operations
@@ -196,6 +222,8 @@ export interface Capabilities {
   histograms: boolean
   /** `heartbeat` and `workers`. */
   workers: boolean
+  /** `declare`, `schedules`, `pauseSchedule`, `removeSchedule` and `fire`. */
+  schedules: boolean
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What goes into the operations of a store, and what comes out: contract/operations.md has the words, `src/store.ts` the table. */
 
 import type { MillpondError } from './errors.ts'
+import type { ScheduleRecord } from './schedules/records.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -166,10 +167,15 @@ export interface Swept {
   expired: number
   /** A limit was reached: sweep again at once. */
   more: boolean
-  /** Milliseconds until the next scheduled job is due, 0 if one is overdue; null: no job is scheduled. */
+  /**
+   * Milliseconds until the next scheduled job is due, 0 if one is overdue, or the next schedule that is not due yet fires; null: there is
+   * neither.
+   */
   nextDue: number | null
   /** How many queues there are. */
   queues: number
+  /** Schedules that are due at the store's `now`, longest due first, 100 at most; null: none is. */
+  schedules: { now: number; due: ScheduleRecord[] } | null
 }
 
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */

@@ -17,6 +17,7 @@ const OPERATIONS: Record<string, string[]> = {
   ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
   ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
   ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
+  schedules: ['declare', 'schedules', 'pauseSchedule', 'removeSchedule', 'fire'],
 }
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 

@@ -54,6 +54,7 @@ const CAPABILITIES: Capabilities = {
   restore: true,
   histograms: true,
   workers: true,
+  schedules: false,
 }
 
 /** Ms until a new connection stands, or one of the pool is free. */
