@@ -162,8 +162,8 @@ export interface Operations {
   declare(input: { schedules: readonly Declaration[] }): Promise<DeclareOutcome[]>
   /** The schedules by name, from after `after` on, or the one named. */
   schedules(input: { limit: number; after?: string; name?: string }): Promise<ScheduleRecord[]>
-  /** Stops a schedule from firing, or lets it go on at `nextAt`. @returns whether the store knows it */
-  pauseSchedule(input: { name: string; paused: boolean; nextAt: number | null }): Promise<boolean>
+  /** Stops a schedule from firing, or lets it go on with the times to come. @returns whether the store knows it */
+  pauseSchedule(input: { name: string; paused: boolean }): Promise<boolean>
   /** @returns whether the store knew it */
   removeSchedule(input: { name: string }): Promise<boolean>
   /** Moves the next time of schedules on, each only if it is the expected one, and pushes their jobs in the same commit. */

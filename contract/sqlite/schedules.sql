@@ -21,7 +21,7 @@ insert into millpond_schedules (
   name, version, "when", tz, missed, jitter, "from", until, paused, next_at, changed_at, seen_at,
   queue, priority, key, "group", cost, attempts, timeout, encoding, data
 ) values (
-  :name, :version, :when, :tz, :missed, :jitter, :from, :until, :paused, :next_at, :now, :now,
+  :name, :version, :when, :tz, :missed, :jitter, :from, :until, :paused, :now, :now, :now,
   :queue, :priority, :key, :group, :cost, :attempts, :timeout, :encoding, coalesce(:data, x'')
 )
 on conflict do update set
@@ -33,6 +33,7 @@ on conflict do update set
       limit 16
     )
   ),
+  planned = planned and "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until,
   next_at = iif(
     "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until, next_at, excluded.next_at
   ),
@@ -62,7 +63,9 @@ where paused = 0 and next_at is not null and next_at > :now
 
 -- @statement pause
 -- changes = 0: there is no such schedule. One that goes on already keeps its next time.
-update millpond_schedules set paused = :paused, next_at = iif(paused = 1 and :paused = 0, :next_at, next_at) where name = :name
+update millpond_schedules set
+  paused = :paused, planned = iif(paused = 1 and :paused = 0, 0, planned), next_at = iif(paused = 1 and :paused = 0, :now, next_at)
+where name = :name
 
 -- @statement remove
 -- changes = 0: there is no such schedule.
@@ -70,7 +73,8 @@ delete from millpond_schedules where name = :name
 
 -- @statement is_at
 -- No row: stale. Else, if the queue has room for all jobs, run `fired`, and push them.
-select 1 as found from millpond_schedules where name = :name and next_at = :expected and paused = 0
+select 1 as found from millpond_schedules where name = :name and version = :version and next_at = :expected and paused = 0
 
 -- @statement fired
-update millpond_schedules set next_at = :next, last_at = :now where name = :name
+-- fired_at: now; null where no job is pushed.
+update millpond_schedules set planned = 1, next_at = :next, last_at = ifnull(:fired_at, last_at) where name = :name

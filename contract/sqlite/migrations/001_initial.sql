@@ -76,6 +76,7 @@ create table millpond_schedules (
   "from"      integer,
   until       integer,
   paused      integer not null,
+  planned     integer not null default 0,               -- 0: since next_at nobody has computed when it fires
   next_at     integer,                                  -- when it fires next; null: never again
   changed_at  integer not null,
   seen_at     integer not null,                         -- when code last declared it

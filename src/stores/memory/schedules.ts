@@ -1,4 +1,4 @@
-import type { Declaration, DeclareOutcome, ScheduleRecord } from '../../store.ts'
+import type { Declaration, DeclareOutcome, Firing, ScheduleRecord } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { copyEncoded } from '../jobs.ts'
 
@@ -17,7 +17,7 @@ export class Schedules {
     const kept = this.#kept.get(declared.name)
     if (kept === undefined) {
       if (again) return 'unknown'
-      this.#kept.set(declared.name, { ...declared, job: copied(declared.job), ...seen(now), lastAt: null, former: [] })
+      this.#kept.set(declared.name, { ...declared, job: copied(declared.job), ...seen(now), ...unplanned(now), lastAt: null, former: [] })
       return 'created'
     }
     if (kept.version === declared.version) {
@@ -26,9 +26,10 @@ export class Schedules {
     }
     if (kept.former.includes(declared.version) && kept.seenAt + STILL_DECLARED > now) return 'kept'
     const former = [kept.version, ...kept.former.filter((version) => version !== declared.version)].slice(0, MOST_FORMER)
-    const { paused, lastAt } = kept
-    const nextAt = hasTimesOf(kept, declared) ? kept.nextAt : declared.nextAt
-    this.#kept.set(declared.name, { ...declared, job: copied(declared.job), ...seen(now), paused, lastAt, nextAt, former })
+    const { paused, lastAt, planned, nextAt } = kept
+    const plan = hasTimesOf(kept, declared) ? { planned, nextAt } : unplanned(now)
+    const changed = { ...declared, job: copied(declared.job), ...seen(now), ...plan }
+    this.#kept.set(declared.name, { ...changed, paused, lastAt, former })
     return 'changed'
   }
 
@@ -52,21 +53,24 @@ export class Schedules {
     return { nextAt, due: due.slice(0, MOST_DUE).map(recordOf) }
   }
 
-  isAt(name: string, expected: number): boolean {
+  isAt({ name, version, expected }: Firing): boolean {
     const kept = this.#kept.get(name)
-    return kept !== undefined && !kept.paused && kept.nextAt === expected
+    return kept !== undefined && !kept.paused && kept.version === version && kept.nextAt === expected
   }
 
-  fired(name: string, next: number | null, now: number): void {
+  fired({ name, next, jobs }: Firing, now: number): void {
     const kept = this.#kept.get(name)
-    if (kept !== undefined) Object.assign(kept, { nextAt: next, lastAt: now })
+    if (kept === undefined) return
+    kept.planned = true
+    kept.nextAt = next
+    if (jobs.length > 0) kept.lastAt = now
   }
 
-  pause(name: string, paused: boolean, nextAt: number | null): boolean {
+  pause(name: string, paused: boolean, now: number): boolean {
     const kept = this.#kept.get(name)
     if (kept === undefined) return false
     // One that goes on already must not skip a time.
-    if (kept.paused && !paused) kept.nextAt = nextAt
+    if (kept.paused && !paused) Object.assign(kept, unplanned(now))
     kept.paused = paused
     return true
   }
@@ -77,6 +81,8 @@ export class Schedules {
 }
 
 const seen = (now: number) => ({ changedAt: now, seenAt: now })
+
+const unplanned = (now: number) => ({ planned: false, nextAt: now })
 
 const hasTimesOf = (one: Declaration | Kept, other: Omit<Declaration, 'again'>): boolean =>
   one.when === other.when && one.tz === other.tz && one.from === other.from && one.until === other.until

@@ -24,6 +24,8 @@ export function cronTimes(line: string, tz: string): Times {
   } catch (error) {
     throw invalid(line, `is no cron line: ${error instanceof Error ? error.message.replace(/^\w+: /, '') : 'unreadable'}`)
   }
+  // 30 February, say. Lines have no years, so any moment will do to ask.
+  if (cron.nextRun(new Date(0)) === null) throw invalid(line, 'never fires')
   return {
     after: (ms) => cron.nextRun(new Date(ms))?.getTime() ?? null,
     // croner looks at whole seconds, and counts a time within the second that is given.

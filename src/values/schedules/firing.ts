@@ -27,14 +27,15 @@ export function firingTimes(
 
 /** @throws InvalidOption: another version or language wrote a line that this one cannot read */
 export function firingOf(record: ScheduleRecord, now: number): Firing {
-  const { name, nextAt, jitter, job } = record
+  const { name, version, nextAt, jitter, job } = record
   const expected = nextAt ?? now
+  if (!record.planned) return { name, version, expected, next: timesOf(record).after(expected), jobs: [] }
   const { times, next } = firingTimes(record, expected, now)
   const jobs = times.map((time): NewJob => {
     const { id, delay } = firingId(name, time, jitter)
     return { ...job, id, delay: 0, runAt: time + delay, trace: null }
   })
-  return { name, expected, next, jobs }
+  return { name, version, expected, next, jobs }
 }
 
 /**

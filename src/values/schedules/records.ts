@@ -33,8 +33,6 @@ export interface Declaration extends Timing {
   version: string
   /** Counts only when the schedule is made. */
   paused: boolean
-  /** Counts when the schedule is made or its times change; null: it never fires. */
-  nextAt: number | null
   job: ScheduledJob
   /** true: the process has declared it before and tells that it still does. It is not made again, should it have been removed. */
   again: boolean
@@ -53,7 +51,12 @@ export interface ScheduleRecord extends Timing {
   name: string
   version: string
   paused: boolean
-  /** When it fires next; null: never again. */
+  /**
+   * false: since `nextAt` nobody has computed when it fires. The next sweep tells of it, and `fire` without jobs plans it.
+   * true: `nextAt` is when it fires next.
+   */
+  planned: boolean
+  /** null: it never fires again. */
   nextAt: number | null
   /** When it was last changed by a declaration, and when a process last declared it. */
   changedAt: number
@@ -65,6 +68,8 @@ export interface ScheduleRecord extends Timing {
 
 export interface Firing {
   name: string
+  /** What the sweep told of it was of this version. */
+  version: string
   /** Its next time, as the sweep told. */
   expected: number
   /** The time after; null: it does not fire again. */
@@ -73,5 +78,5 @@ export interface Firing {
   jobs: readonly NewJob[]
 }
 
-/** `stale`: its next time is another one by now, or it is paused or gone. `full`: its queue has no room. Then nothing changed. */
+/** `stale`: its next time or version is another one by now, or it is paused or gone. `full`: its queue has no room. Then nothing changed. */
 export type FireOutcome = { status: 'fired'; jobs: PushOutcome[] } | { status: 'stale' | 'full' }

@@ -12,8 +12,8 @@ export function schedules(state: MemoryState, { limit, after, name }: Input<'sch
   return state.schedules.list(after, name).slice(0, limit)
 }
 
-export function pauseSchedule(state: MemoryState, { name, paused, nextAt }: Input<'pauseSchedule'>): boolean {
-  return state.schedules.pause(name, paused, nextAt)
+export function pauseSchedule(state: MemoryState, { name, paused }: Input<'pauseSchedule'>): boolean {
+  return state.schedules.pause(name, paused, ORIGIN + state.now())
 }
 
 export function removeSchedule(state: MemoryState, { name }: Input<'removeSchedule'>): boolean {
@@ -24,10 +24,11 @@ export function fire(state: MemoryState, { firings }: Input<'fire'>): FireOutcom
   return firings.map((firing) => fireOne(state, firing))
 }
 
-function fireOne(state: MemoryState, { name, expected, next, jobs }: Firing): FireOutcome {
-  if (!state.schedules.isAt(name, expected)) return { status: 'stale' }
+function fireOne(state: MemoryState, firing: Firing): FireOutcome {
+  const { jobs } = firing
+  if (!state.schedules.isAt(firing)) return { status: 'stale' }
   const [first] = jobs
   if (first !== undefined && state.findOrCreate(first.queue).room < jobs.length) return { status: 'full' }
-  state.schedules.fired(name, next, ORIGIN + state.now())
+  state.schedules.fired(firing, ORIGIN + state.now())
   return { status: 'fired', jobs: pushNow(state, jobs) }
 }

@@ -1,7 +1,7 @@
 import type { Input, Swept } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
 
-interface Answer extends Swept {
+interface Answer extends Omit<Swept, 'schedules'> {
   now: number
   /** Queues in which jobs became waiting. */
   work: string[]
@@ -11,5 +11,5 @@ export async function sweep({ calls, notifier }: StoreContext, { limit }: Input<
   const { now: _, work, ...swept } = await calls.answer<Answer>('sweep($1, $2)', [limit, calls.now()])
   for (const queue of work) notifier.bells.ring('work', queue)
   for (const { id, queue, state } of swept.lost) if (state === 'dead') notifier.bells.ring('finished', queue, id)
-  return swept
+  return { ...swept, schedules: null }
 }

@@ -66,6 +66,7 @@ export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): P
     more: Math.max(promoted, lost.length, expired, groups) >= limit,
     nextDue: times.length === 0 ? null : Math.min(...times),
     queues: context.queueCount,
+    schedules: null,
   }
 }
 

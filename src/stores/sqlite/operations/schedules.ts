@@ -13,7 +13,7 @@ export function declare(context: StoreContext, { schedules: declared }: Input<'d
 }
 
 function declareOne({ statements, now }: StoreContext, declared: Declaration): DeclareOutcome {
-  const { name, version, when, tz, missed, jitter, from, until, paused, nextAt, job, again } = declared
+  const { name, version, when, tz, missed, jitter, from, until, paused, job, again } = declared
   const row = statements.get('schedules/outcome', { name, version, now })
   const told = DECLARE_OUTCOMES.find((known) => known === row?.outcome)
   const outcome = told ?? (again ? 'unknown' : 'created')
@@ -21,7 +21,7 @@ function declareOne({ statements, now }: StoreContext, declared: Declaration): D
   if (outcome !== 'created' && outcome !== 'changed') return outcome
   const { data, ...rest } = job
   statements.run('schedules/store', {
-    ...{ name, version, when, tz, missed, jitter, from, until, paused: paused ? 1 : 0, next_at: nextAt, now },
+    ...{ name, version, when, tz, missed, jitter, from, until, paused: paused ? 1 : 0, now },
     ...{ ...rest, encoding: data.encoding, data: data.body },
   })
   return outcome
@@ -34,8 +34,8 @@ export function schedules(
   return statements.all('schedules/list', { limit, after, name }).map(recordFrom)
 }
 
-export function pauseSchedule({ statements }: StoreContext, { name, paused, nextAt }: Input<'pauseSchedule'>): boolean {
-  return statements.run('schedules/pause', { name, paused: paused ? 1 : 0, next_at: nextAt }) === 1
+export function pauseSchedule({ statements, now }: StoreContext, { name, paused }: Input<'pauseSchedule'>): boolean {
+  return statements.run('schedules/pause', { name, paused: paused ? 1 : 0, now }) === 1
 }
 
 export function removeSchedule({ statements }: StoreContext, { name }: Input<'removeSchedule'>): boolean {
@@ -46,12 +46,12 @@ export function fire(context: StoreContext, { firings }: Input<'fire'>): FireOut
   return firings.map((firing) => fireOne(context, firing))
 }
 
-function fireOne(context: StoreContext, { name, expected, next, jobs }: Firing): FireOutcome {
+function fireOne(context: StoreContext, { name, version, expected, next, jobs }: Firing): FireOutcome {
   const { statements, queues, now } = context
-  if (statements.get('schedules/is_at', { name, expected }) === undefined) return { status: 'stale' }
+  if (statements.get('schedules/is_at', { name, version, expected }) === undefined) return { status: 'stale' }
   const [first] = jobs
   if (first !== undefined && queues.findOrCreate(first.queue).room < jobs.length) return { status: 'full' }
-  statements.run('schedules/fired', { name, next, now })
+  statements.run('schedules/fired', { name, next, fired_at: jobs.length > 0 ? now : null })
   return { status: 'fired', jobs: push(context, { jobs }) ?? [] }
 }
 
@@ -66,7 +66,7 @@ function recordFrom(row: Row): ScheduleRecord {
     ...{ name: text(row.name), version: text(row.version), when: text(row.when), tz: text(row.tz) },
     missed: MISSED.find((known) => known === row.missed) ?? 'once',
     ...{ jitter: integer(row.jitter), from: integerOrNull(row.from), until: integerOrNull(row.until) },
-    ...{ paused: flag(row.paused), nextAt: integerOrNull(row.next_at) },
+    ...{ paused: flag(row.paused), planned: flag(row.planned), nextAt: integerOrNull(row.next_at) },
     ...{ changedAt: integer(row.changed_at), seenAt: integer(row.seen_at), lastAt: integerOrNull(row.last_at) },
     job: {
       ...{ queue: text(row.queue), priority: integer(row.priority), key: textOrNull(row.key) },
