@@ -22,7 +22,6 @@ import type {
   NewJob,
   PushOutcome,
   Release,
-  Swept,
 } from './values/records.ts'
 import type {
   GroupLimitsChange,
@@ -41,14 +40,9 @@ import type {
   UpdateOutcome,
   WorkerRecord,
 } from './values/requests.ts'
-import type {
-  Declaration,
-  DeclareOutcome,
-  FireOutcome,
-  Firing,
-  ScheduleRecord,
-} from './values/schedules/records.ts'
+import type { Declaration, DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from './values/schedules/records.ts'
 import type { QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
+import type { Swept } from './values/swept.ts'
 
 export type { BackoffPolicy } from './values/backoff.ts'
 export type { HistogramSlice, Metric } from './values/histogram.ts'
@@ -61,6 +55,7 @@ export type {
   Firing,
   ScheduledJob,
   ScheduleRecord,
+  Timing,
 } from './values/schedules/records.ts'
 export {
   type GivenSettings,
@@ -69,6 +64,7 @@ export {
   type SettingsChange,
   setsNothing,
 } from './values/settings.ts'
+export type { Swept } from './values/swept.ts'
 
 /** What a batch of endings or extensions is about. */
 export interface OfQueue<Item> {

@@ -95,6 +95,7 @@ export const DEFAULTS = {
     onTime: 60_000,
     missed: 1000,
     atOnce: 100,
+    data: 65_536,
   },
   payload: {
     max: 1_048_576,

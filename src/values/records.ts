@@ -1,7 +1,6 @@
 /** What goes into the operations of a store, and what comes out: contract/operations.md has the words, `src/store.ts` the table. */
 
 import type { MillpondError } from './errors.ts'
-import type { ScheduleRecord } from './schedules/records.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -157,26 +156,6 @@ export type HoldOutcome = 'ok' | 'stale'
 export type FailOutcome = 'retry' | 'dead' | 'stale'
 /** `cancelled`: stale, because a cancel has ended this claim. */
 export type ExtendOutcome = 'ok' | 'stale' | 'cancelled'
-
-export interface Swept {
-  /** Jobs whose lease ran out. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */
-  lost: { id: string; queue: string; attempt: number; state: 'waiting' | 'dead' }[]
-  /** How many scheduled jobs became waiting. */
-  promoted: number
-  /** How many finished jobs were removed. May exceed the limit, where a store drops many at once. */
-  expired: number
-  /** A limit was reached: sweep again at once. */
-  more: boolean
-  /**
-   * Milliseconds until the next scheduled job is due, 0 if one is overdue, or the next schedule that is not due yet fires; null: there is
-   * neither.
-   */
-  nextDue: number | null
-  /** How many queues there are. */
-  queues: number
-  /** Schedules that are due at the store's `now`, longest due first, 100 at most; null: none is. */
-  schedules: { now: number; due: ScheduleRecord[] } | null
-}
 
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
 export interface JobRecord {

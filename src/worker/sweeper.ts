@@ -14,7 +14,7 @@ const MAX_JOBS_PER_SWEEP = DEFAULTS.sweep.limit
 
 export class Sweeper {
   readonly #store: Store
-  readonly #onSwept: (swept: Swept) => void
+  readonly #onSwept: (swept: Swept) => Promise<number | null> | null | undefined
   readonly #onTrouble: (error: MillpondError) => void
   #timer: NodeJS.Timeout | undefined
   /** `performance.now()` of the planned sweep; Infinity: none. */
@@ -24,7 +24,12 @@ export class Sweeper {
   #again = false
   #open = false
 
-  constructor(store: Store, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
+  /** @param onSwept may tell the ms after which to sweep again; null: nothing of its own is due */
+  constructor(
+    store: Store,
+    onSwept: (swept: Swept) => Promise<number | null> | null | undefined,
+    onTrouble: (error: MillpondError) => void,
+  ) {
     this.#store = store
     this.#onSwept = onSwept
     this.#onTrouble = onTrouble
@@ -71,9 +76,9 @@ export class Sweeper {
   async #sweep(): Promise<number> {
     try {
       const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
-      this.#onSwept(swept)
+      const wait = (await this.#onSwept(swept)) ?? INTERVAL
       if (swept.more) return 0
-      return swept.nextDue === null ? INTERVAL : Math.min(INTERVAL, Math.max(1, swept.nextDue))
+      return Math.min(INTERVAL, Math.max(1, Math.min(wait, swept.nextDue ?? INTERVAL)))
     } catch (error) {
       if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
       return INTERVAL

@@ -4,7 +4,9 @@ import { copyEncoded } from '../jobs.ts'
 
 const { declared: STILL_DECLARED, versions: MOST_FORMER, due: MOST_DUE } = DEFAULTS.schedule
 
-interface Kept extends ScheduleRecord {
+interface Kept extends Omit<ScheduleRecord, 'declared'> {
+  /** When it was last declared. */
+  seenAt: number
   /** Versions that were replaced, the latest first. */
   former: string[]
 }
@@ -17,7 +19,14 @@ export class Schedules {
     const kept = this.#kept.get(declared.name)
     if (kept === undefined) {
       if (again) return 'unknown'
-      this.#kept.set(declared.name, { ...declared, job: copied(declared.job), ...seen(now), ...unplanned(now), lastAt: null, former: [] })
+      this.#kept.set(declared.name, {
+        ...declared,
+        job: copied(declared.job),
+        ...seen(now),
+        ...unplanned(now),
+        lastAt: null,
+        former: [],
+      })
       return 'created'
     }
     if (kept.version === declared.version) {
@@ -25,7 +34,10 @@ export class Schedules {
       return 'same'
     }
     if (kept.former.includes(declared.version) && kept.seenAt + STILL_DECLARED > now) return 'kept'
-    const former = [kept.version, ...kept.former.filter((version) => version !== declared.version)].slice(0, MOST_FORMER)
+    const former = [kept.version, ...kept.former.filter((version) => version !== declared.version)].slice(
+      0,
+      MOST_FORMER,
+    )
     const { paused, lastAt, planned, nextAt } = kept
     const plan = hasTimesOf(kept, declared) ? { planned, nextAt } : unplanned(now)
     const changed = { ...declared, job: copied(declared.job), ...seen(now), ...plan }
@@ -33,11 +45,11 @@ export class Schedules {
     return 'changed'
   }
 
-  list(after: string | undefined, name: string | undefined): ScheduleRecord[] {
+  list(after: string | undefined, name: string | undefined, now: number): ScheduleRecord[] {
     return [...this.#kept.values()]
       .filter((each) => (after === undefined || each.name > after) && (name === undefined || each.name === name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(recordOf)
+      .map((each) => recordOf(each, now))
   }
 
   /** @returns the next time of any that is not due, and the records of those due, longest due first */
@@ -50,7 +62,7 @@ export class Schedules {
       else nextAt = Math.min(nextAt ?? each.nextAt, each.nextAt)
     }
     due.sort((a, b) => a.nextAt - b.nextAt || (a.name < b.name ? -1 : 1))
-    return { nextAt, due: due.slice(0, MOST_DUE).map(recordOf) }
+    return { nextAt, due: due.slice(0, MOST_DUE).map((each) => recordOf(each, now)) }
   }
 
   isAt({ name, version, expected }: Firing): boolean {
@@ -91,4 +103,6 @@ const isTimed = (kept: Kept): kept is Kept & { nextAt: number } => kept.nextAt !
 
 const copied = (job: ScheduleRecord['job']): ScheduleRecord['job'] => ({ ...job, data: copyEncoded(job.data) })
 
-const recordOf = ({ former: _, ...record }: Kept): ScheduleRecord => ({ ...record, job: copied(record.job) })
+function recordOf({ former: _, seenAt, ...record }: Kept, now: number): ScheduleRecord {
+  return { ...record, job: copied(record.job), declared: seenAt + STILL_DECLARED > now }
+}

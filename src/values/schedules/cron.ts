@@ -7,7 +7,7 @@
  */
 import { Cron } from 'croner'
 import { MillpondError } from '../errors.ts'
-import type { Times } from './times.ts'
+import type { Times } from './records.ts'
 
 const NICKNAMES: ReadonlySet<string> = new Set([
   ...['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'],
@@ -22,7 +22,10 @@ export function cronTimes(line: string, tz: string): Times {
   try {
     cron = new Cron(line, { timezone: tz, paused: true, ...(fields > 1 && { mode: '5-or-6-parts' }) })
   } catch (error) {
-    throw invalid(line, `is no cron line: ${error instanceof Error ? error.message.replace(/^\w+: /, '') : 'unreadable'}`)
+    throw invalid(
+      line,
+      `is no cron line: ${error instanceof Error ? error.message.replace(/^\w+: /, '') : 'unreadable'}`,
+    )
   }
   // 30 February, say. Lines have no years, so any moment will do to ask.
   if (cron.nextRun(new Date(0)) === null) throw invalid(line, 'never fires')
@@ -42,7 +45,10 @@ export function checkZone(tz: string): void {
   try {
     new Intl.DateTimeFormat('en', { timeZone: tz })
   } catch {
-    throw new MillpondError('InvalidOption', `tz must be an IANA time zone such as 'Europe/Paris'; got ${shownLine(tz)}`)
+    throw new MillpondError(
+      'InvalidOption',
+      `tz must be an IANA time zone such as 'Europe/Paris'; got ${shownLine(tz)}`,
+    )
   }
 }
 

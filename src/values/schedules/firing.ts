@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { DEFAULTS } from '../contract-defaults.ts'
 import type { NewJob } from '../records.ts'
-import type { Firing, ScheduleRecord, Timing } from './records.ts'
-import { type Times, timesOf } from './times.ts'
+import type { Firing, ScheduleRecord, Times, Timing } from './records.ts'
+import { timesOf } from './times.ts'
 
 /** Within `onTime` milliseconds a time is not missed. Of `missed: 'all'`: how many times at most, and how many of them in one commit. */
 const { onTime: ON_TIME, missed: MOST_MISSED, atOnce: AT_ONCE } = DEFAULTS.schedule
@@ -57,6 +57,21 @@ export function firingId(name: string, time: number, jitter = 0): { id: string; 
 /** Of everything that is declared, but `paused` and the next time. */
 export function versionOf({ when, tz, missed, jitter, from, until }: Timing, job: ScheduleRecord['job']): string {
   const { queue, priority, key, group, cost, attempts, timeout, data } = job
-  const parts = [when, tz, missed, jitter, from, until, queue, priority, key, group, cost, attempts, timeout, data.encoding]
+  const parts = [
+    when,
+    tz,
+    missed,
+    jitter,
+    from,
+    until,
+    queue,
+    priority,
+    key,
+    group,
+    cost,
+    attempts,
+    timeout,
+    data.encoding,
+  ]
   return createHash('sha256').update(JSON.stringify(parts)).update(data.body).digest('hex').slice(0, 32)
 }

@@ -22,6 +22,14 @@ export interface Timing {
   until: number | null
 }
 
+/** The times at which a schedule fires. */
+export interface Times {
+  /** The first time after this one; null: there is none. */
+  after(ms: number): number | null
+  /** The last `count` times before this one, in order. */
+  before(ms: number, count: number): number[]
+}
+
 /** What a schedule pushes: a job without what each firing makes anew. */
 export type ScheduledJob = Required<
   Pick<NewJob, 'queue' | 'priority' | 'key' | 'group' | 'cost' | 'attempts' | 'timeout' | 'data'>
@@ -58,9 +66,10 @@ export interface ScheduleRecord extends Timing {
   planned: boolean
   /** null: it never fires again. */
   nextAt: number | null
-  /** When it was last changed by a declaration, and when a process last declared it. */
+  /** When a declaration last changed it. */
   changedAt: number
-  seenAt: number
+  /** Whether a process has declared it in the last 90 s. */
+  declared: boolean
   /** When it last fired; null: not yet. */
   lastAt: number | null
   job: ScheduledJob

@@ -3,14 +3,7 @@ import { DEFAULTS } from '../contract-defaults.ts'
 import { milliseconds } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkZone, cronTimes } from './cron.ts'
-import type { Timing } from './records.ts'
-
-export interface Times {
-  /** The first time after this one; null: there is none. */
-  after(ms: number): number | null
-  /** The last `count` times before this one, in order. */
-  before(ms: number, count: number): number[]
-}
+import type { Times, Timing } from './records.ts'
 
 /** An interval shorter than this would fire at every sweep. */
 const LEAST_INTERVAL = DEFAULTS.bounds.interval.least
@@ -37,7 +30,11 @@ export function timesOf({ when, tz, from, until }: Pick<Timing, 'when' | 'tz' | 
 
 /** Multiples of the interval since `start`, so that every process finds the same ones. */
 function intervals(when: string, start: number): Times {
-  const length = milliseconds(when.slice('every '.length).trim(), `the interval of ${JSON.stringify(when.slice(0, 40))}`, LEAST_INTERVAL)
+  const length = milliseconds(
+    when.slice('every '.length).trim(),
+    `the interval of ${JSON.stringify(when.slice(0, 40))}`,
+    LEAST_INTERVAL,
+  )
   const last = (ms: number) => start + Math.floor((ms - start) / length) * length
   return {
     after: (ms) => last(ms) + length,

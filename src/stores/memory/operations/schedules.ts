@@ -1,4 +1,4 @@
-import type { DeclareOutcome, Declaration, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
+import type { Declaration, DeclareOutcome, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 import { pushNow } from './push.ts'
@@ -9,7 +9,7 @@ export function declare(state: MemoryState, { schedules: declared }: Input<'decl
 }
 
 export function schedules(state: MemoryState, { limit, after, name }: Input<'schedules'>): ScheduleRecord[] {
-  return state.schedules.list(after, name).slice(0, limit)
+  return state.schedules.list(after, name, ORIGIN + state.now()).slice(0, limit)
 }
 
 export function pauseSchedule(state: MemoryState, { name, paused }: Input<'pauseSchedule'>): boolean {

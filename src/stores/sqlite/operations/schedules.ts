@@ -1,4 +1,4 @@
-import type { DeclareOutcome, Declaration, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
+import type { Declaration, DeclareOutcome, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
 import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { DECLARE_OUTCOMES, MISSED } from '../../../values/schedules/records.ts'
 import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../connection/values.ts'
@@ -6,7 +6,7 @@ import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 import { push } from './push.ts'
 
-const MOST_DUE = DEFAULTS.schedule.due
+const { due: MOST_DUE, declared: STILL_DECLARED } = DEFAULTS.schedule
 
 export function declare(context: StoreContext, { schedules: declared }: Input<'declare'>): DeclareOutcome[] {
   return declared.map((each) => declareOne(context, each))
@@ -28,10 +28,10 @@ function declareOne({ statements, now }: StoreContext, declared: Declaration): D
 }
 
 export function schedules(
-  { statements }: StoreContext,
+  { statements, now }: StoreContext,
   { limit, after = null, name = null }: { limit: number; after?: string | null; name?: string | null },
 ): ScheduleRecord[] {
-  return statements.all('schedules/list', { limit, after, name }).map(recordFrom)
+  return statements.all('schedules/list', { limit, after, name }).map((row) => recordFrom(row, now))
 }
 
 export function pauseSchedule({ statements, now }: StoreContext, { name, paused }: Input<'pauseSchedule'>): boolean {
@@ -57,17 +57,21 @@ function fireOne(context: StoreContext, { name, version, expected, next, jobs }:
 
 /** What a sweep tells: the schedules that are due, and when the next one of the others is. */
 export function dueSchedules({ statements, now }: StoreContext): { due: ScheduleRecord[]; nextAt: number | null } {
-  const due = statements.all('schedules/due', { now, limit: MOST_DUE }).map(recordFrom)
+  const due = statements.all('schedules/due', { now, limit: MOST_DUE }).map((row) => recordFrom(row, now))
   return { due, nextAt: integerOrNull(statements.get('schedules/next', { now })?.next_at) }
 }
 
-function recordFrom(row: Row): ScheduleRecord {
+function recordFrom(row: Row, now: number): ScheduleRecord {
   return {
     ...{ name: text(row.name), version: text(row.version), when: text(row.when), tz: text(row.tz) },
     missed: MISSED.find((known) => known === row.missed) ?? 'once',
     ...{ jitter: integer(row.jitter), from: integerOrNull(row.from), until: integerOrNull(row.until) },
     ...{ paused: flag(row.paused), planned: flag(row.planned), nextAt: integerOrNull(row.next_at) },
-    ...{ changedAt: integer(row.changed_at), seenAt: integer(row.seen_at), lastAt: integerOrNull(row.last_at) },
+    ...{
+      changedAt: integer(row.changed_at),
+      declared: integer(row.seen_at) + STILL_DECLARED > now,
+      lastAt: integerOrNull(row.last_at),
+    },
     job: {
       ...{ queue: text(row.queue), priority: integer(row.priority), key: textOrNull(row.key) },
       ...{ group: textOrNull(row.group), cost: integer(row.cost), attempts: integerOrNull(row.attempts) },
