@@ -53,6 +53,8 @@ def test_lifecycle(path: Path, place: Place) -> None:
     vector = json.loads(path.read_text("utf-8"))
     if "ids of all queues" in vector.get("needs", ()) and place.name == "redis":
         pytest.skip("Redis keeps each queue by itself")
+    if "schedules" in vector.get("needs", ()):
+        pytest.skip("no store of this package keeps schedules yet")
     clock = Clock()
     store = place.open(clock)
     try:

@@ -107,7 +107,7 @@ export class Millpond implements AsyncDisposable {
       store,
       ({ lost, schedules }) => {
         for (const event of lost) this.#events.emit('lost', event)
-        return schedules && scheduler.fire(schedules)
+        return schedules === null ? null : scheduler.fire(schedules)
       },
       (error) => this.#events.trouble(error),
     )
@@ -151,11 +151,11 @@ export class Millpond implements AsyncDisposable {
   async schedule<Data>(
     name: string,
     when: string,
-    queue: Queue<Data>,
+    queue: Pick<Queue<Data>, 'name' | 'prepare'>,
     data: Data,
     options?: ScheduleOptions,
   ): Promise<void> {
-    await this.schedules.declare({ name, when, queue, data, options })
+    await this.schedules.declare(name, when, queue, data, options)
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */

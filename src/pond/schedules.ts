@@ -37,15 +37,6 @@ export interface ScheduleInfo {
   declared: boolean
 }
 
-/** What `pond.schedule` takes. */
-export interface ScheduleRequest {
-  name: unknown
-  when: unknown
-  queue: Queue
-  data: unknown
-  options: ScheduleOptions | undefined
-}
-
 export interface PreviewOptions {
   /** The time zone of a cron line, `UTC` unless given. */
   tz?: string | undefined
@@ -69,7 +60,13 @@ export class Schedules {
   }
 
   /** @internal */
-  async declare({ name: given, when, queue, data, options }: ScheduleRequest): Promise<void> {
+  async declare<Data>(
+    given: unknown,
+    when: unknown,
+    queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+    data: Data,
+    options: ScheduleOptions | undefined,
+  ): Promise<void> {
     const store = this.#store('schedule')
     const name = checkScheduleName(given)
     const { timing, paused, job: jobOptions } = scheduleSettings(name, when, options)

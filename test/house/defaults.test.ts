@@ -45,6 +45,7 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
     [/:settings ->> '\$\.backoff\.max', /, 'queue.backoff.max'],
     [/:settings ->> '\$\.backoff\.jitter', /, 'queue.backoff.jitter'],
     [/max\(:now \+ /, 'store.keepGroup'],
+    [/seen_at \+ (?=\d+ > :now and exists)/, 'schedule.declared'],
     [/\bseen \+ /, 'store.workerSilence'],
     [/length\((?:data|progress|result)\) <= /, 'bounds.body.most'],
   ],

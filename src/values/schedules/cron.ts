@@ -31,10 +31,9 @@ export function cronTimes(line: string, tz: string): Times {
   if (cron.nextRun(new Date(0)) === null) throw invalid(line, 'never fires')
   return {
     after: (ms) => cron.nextRun(new Date(ms))?.getTime() ?? null,
-    // croner looks at whole seconds, and counts a time within the second that is given.
     before: (ms, count) =>
       cron
-        .previousRuns(count, new Date(Math.floor(ms / 1000) * 1000))
+        .previousRuns(count, new Date(ms))
         .map((date) => date.getTime())
         .reverse(),
   }
