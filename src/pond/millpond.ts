@@ -12,7 +12,6 @@ import { checkQueueName } from '../values/names.ts'
 import { checkObject, checkOptions, defined, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
 import { within } from '../values/within.ts'
-import { Scheduler } from '../worker/scheduler.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
@@ -99,15 +98,10 @@ export class Millpond implements AsyncDisposable {
   constructor(store: Store, maxPayload: number) {
     this.#store = store
     this.#bells = new BellListener(store, (bell) => this.#rung(bell))
-    const scheduler = new Scheduler(store, {
-      full: (queue) => this.#events.emit('full', { queue }),
-      trouble: (error) => this.#events.trouble(error),
-    })
     this.#sweeper = new Sweeper(
       store,
-      ({ lost, schedules }) => {
+      ({ lost }) => {
         for (const event of lost) this.#events.emit('lost', event)
-        return schedules === null ? null : scheduler.fire(schedules)
       },
       (error) => this.#events.trouble(error),
     )

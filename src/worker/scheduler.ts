@@ -7,44 +7,40 @@ import type { Store, Swept } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { firingOf } from '../values/schedules/firing.ts'
 
-export interface SchedulerEvents {
-  full(queue: string): void
-  trouble(error: MillpondError): void
-}
-
 export class Scheduler {
   readonly #store: Store
-  readonly #events: SchedulerEvents
+  readonly #onTrouble: (error: MillpondError) => void
 
-  constructor(store: Store, events: SchedulerEvents) {
+  constructor(store: Store, onTrouble: (error: MillpondError) => void) {
     this.#store = store
-    this.#events = events
+    this.#onTrouble = onTrouble
   }
 
   /**
-   * @returns the ms after which to sweep again: the first of these schedules is due, or there are more; null: none fires again
+   * @returns the ms until the first of these schedules is due again; Infinity: none of them is
    * Rejects as `fire` does; nothing was fired then, or only the answer was lost. The next sweep tells of what is due.
    */
-  async fire({ now, due }: NonNullable<Swept['schedules']>): Promise<number | null> {
+  async fire({ now, due }: NonNullable<Swept['schedules']>): Promise<number> {
     const firings = due.flatMap((record) => {
       try {
         return firingOf(record, now)
       } catch (error) {
         // A line of another version must not keep the others from firing.
         const why = error instanceof Error ? error.message : 'its times cannot be computed'
-        this.#events.trouble(new MillpondError('InvalidOption', `schedule ${record.name} cannot fire: ${why}`))
+        this.#onTrouble(new MillpondError('InvalidOption', `schedule ${record.name} cannot fire: ${why}`))
         return []
       }
     })
-    if (firings.length === 0) return null
+    if (firings.length === 0) return Number.POSITIVE_INFINITY
     const outcomes = await this.#store.operations.fire({ firings })
-    let wait: number | null = null
-    for (const [index, outcome] of outcomes.entries()) {
-      const { next = null, jobs = [] } = firings[index] ?? {}
-      if (outcome.status === 'full') this.#events.full(jobs[0]?.queue ?? '')
-      if (outcome.status === 'fired' && next !== null)
-        wait = Math.min(wait ?? Number.POSITIVE_INFINITY, Math.max(0, next - now))
-    }
-    return wait
+    const waits = firings.map(({ name, next, jobs }, index) => {
+      const status = outcomes[index]?.status
+      if (status === 'full') {
+        const message = `schedule ${name} waits for room: queue ${jobs[0]?.queue} is full`
+        this.#onTrouble(new MillpondError('QueueFull', message))
+      }
+      return status === 'fired' && next !== null ? Math.max(0, next - now) : Number.POSITIVE_INFINITY
+    })
+    return Math.min(...waits)
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, and finished jobs
- * past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, schedules fire, and
+ * finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 
 import type { Store, Swept } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
+import { Scheduler } from './scheduler.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */
 const INTERVAL = DEFAULTS.sweep.every
@@ -14,8 +15,9 @@ const MAX_JOBS_PER_SWEEP = DEFAULTS.sweep.limit
 
 export class Sweeper {
   readonly #store: Store
-  readonly #onSwept: (swept: Swept) => Promise<number | null> | null | undefined
+  readonly #onSwept: (swept: Swept) => void
   readonly #onTrouble: (error: MillpondError) => void
+  readonly #scheduler: Scheduler
   #timer: NodeJS.Timeout | undefined
   /** `performance.now()` of the planned sweep; Infinity: none. */
   #at = Number.POSITIVE_INFINITY
@@ -24,15 +26,11 @@ export class Sweeper {
   #again = false
   #open = false
 
-  /** @param onSwept may tell the ms after which to sweep again; null: nothing of its own is due */
-  constructor(
-    store: Store,
-    onSwept: (swept: Swept) => Promise<number | null> | null | undefined,
-    onTrouble: (error: MillpondError) => void,
-  ) {
+  constructor(store: Store, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
     this.#store = store
     this.#onSwept = onSwept
     this.#onTrouble = onTrouble
+    this.#scheduler = new Scheduler(store, onTrouble)
   }
 
   start(): void {
@@ -76,7 +74,8 @@ export class Sweeper {
   async #sweep(): Promise<number> {
     try {
       const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
-      const wait = (await this.#onSwept(swept)) ?? INTERVAL
+      this.#onSwept(swept)
+      const wait = swept.schedules === null ? INTERVAL : await this.#scheduler.fire(swept.schedules)
       if (swept.more) return 0
       return Math.min(INTERVAL, Math.max(1, Math.min(wait, swept.nextDue ?? INTERVAL)))
     } catch (error) {
