@@ -1,6 +1,6 @@
 /**
- * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, schedules fire, and
- * finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, schedules
+ * fire, and finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 
 import type { Store, Swept } from '../store.ts'

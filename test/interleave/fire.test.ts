@@ -75,7 +75,7 @@ for (const { name: place, skip, open } of PLACES) {
           for (const step of looking(one, name)) await step(one, name)
           clock.now = (Math.floor(clock.now / EVERY) + 1) * EVERY
           const time = clock.now
-          const sessions = [looking(one, name), looking(other, name), [change]]
+          const sessions: Step[][] = [looking(one, name), looking(other, name), [change]]
           for (const session of order) await sessions[session]?.shift()?.(other, name)
           for (const step of looking(one, name)) await step(one, name)
           const pushed = await total(one, name)

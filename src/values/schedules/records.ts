@@ -87,5 +87,8 @@ export interface Firing {
   jobs: readonly NewJob[]
 }
 
-/** `stale`: its next time or version is another one by now, or it is paused or gone. `full`: its queue has no room. Then nothing changed. */
+/**
+ * `stale`: its next time or version is another one by now, or it is paused or gone. `full`: its queue has no room. Then nothing
+ * changed.
+ */
 export type FireOutcome = { status: 'fired'; jobs: PushOutcome[] } | { status: 'stale' | 'full' }

@@ -9,7 +9,7 @@ import type { Times, Timing } from './records.ts'
 const LEAST_INTERVAL = DEFAULTS.bounds.interval.least
 
 const made = new Map<string, Times>()
-/** Lines that are kept parsed: croner takes some 50 µs for one. */
+/** Lines that are kept parsed. */
 const MOST_KEPT = 1000
 
 /** @throws InvalidOption: the line, the zone, `from` and `until`, or a schedule that would never fire */
