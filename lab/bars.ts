@@ -21,7 +21,12 @@ export function atMost(got: number, most: number, unit = ''): Bar {
 }
 
 function bar(sign: string, got: number, bound: number, cleared: boolean, held: boolean, unit: string): Bar {
-  return { text: `${sign} ${compact(bound)}${unit}`, got: `${compact(got)}${unit}`, cleared, near: held && !cleared }
+  return {
+    text: `${sign} ${bound < 1 ? bound : compact(bound)}${unit}`,
+    got: `${compact(got)}${unit}`,
+    cleared,
+    near: held && !cleared,
+  }
 }
 
 /** A bar such as "0 failed" is worth a word only when it is missed. */

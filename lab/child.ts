@@ -48,9 +48,9 @@ export class Child {
     return this.#process.pid
   }
 
-  /** Asks it, and resolves to its answer. */
-  tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
-    this.#process.send('tell')
+  /** Asks it, and resolves to its answer. @param what more than one thing can be asked for, where it knows them */
+  tell<Told>(isTold: (message: unknown) => message is Told, what = 'tell'): Promise<Told> {
+    this.#process.send(what)
     return this.#answer(isTold)
   }
 

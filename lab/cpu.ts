@@ -1,4 +1,4 @@
-/** CPU of processes, from Linux' `/proc`. */
+/** CPU and memory of processes, from Linux' `/proc`. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** `/proc` counts in hundredths of a second, on every Linux that Node runs on. */
@@ -52,4 +52,14 @@ export function familyCpu(pid: number): number {
   if (all === undefined || parent === undefined) throw new Error(`the process ${pid} has ended, or there is no /proc`)
   const children = [...all.values()].filter((each) => each.parent === pid)
   return children.reduce((sum, { own }) => sum + own, parent.own + parent.ended)
+}
+
+/** The most that the process ever had in memory, in bytes; NaN of one that has ended, and where there is no `/proc`. */
+export function peakMemory(pid: number | undefined): number {
+  try {
+    const [, kib = ''] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return kib === '' ? Number.NaN : Number(kib) * 1024
+  } catch {
+    return Number.NaN
+  }
 }

@@ -1,5 +1,5 @@
 /** What the figures depend on besides the code. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, freemem, loadavg, release, totalmem, type } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,9 +28,6 @@ const folder = new URL('./', import.meta.url)
 
 export function facts(): Facts {
   mkdirSync(DATA, { recursive: true })
-  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
-    dependencies: Record<string, string>
-  }
   return {
     node: process.version,
     sqlite: sqliteVersion(),
@@ -41,8 +38,25 @@ export function facts(): Facts {
     system: `${type()} ${release()}`,
     filesystem: filesystem(),
     fdatasync: fdatasync(),
-    rivals: Object.keys(dependencies).flatMap(installed).join(', '),
+    rivals: Object.entries(versionsOfPackages())
+      .map(([name, version]) => `${name} ${version}`)
+      .join(', '),
   }
+}
+
+/** Of the lab's packages that are installed. @param some all unless given */
+export function versionsOfPackages(some?: readonly string[]): Record<string, string> {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  return Object.fromEntries((some ?? Object.keys(dependencies)).flatMap(installed))
+}
+
+/** The library's version, and the commit where it is in a clone. */
+export function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', folder), 'utf8')) as { version: string }
+  const { stdout, status } = spawnSync('git', ['describe', '--always', '--dirty'], { cwd: folder, encoding: 'utf8' })
+  return status === 0 ? `${version}, commit ${stdout.trim()}` : version
 }
 
 function sqliteVersion(): string {
@@ -53,10 +67,11 @@ function sqliteVersion(): string {
 }
 
 /** None where the packages are not installed, as not all experiments need them. */
-function installed(name: string): string[] {
-  const file = new URL(`node_modules/${name}/package.json`, folder)
-  if (!existsSync(file)) return []
-  return [`${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`]
+function installed(name: string): [name: string, version: string][] {
+  const places = ['node_modules', '../node_modules'].map((place) => new URL(`${place}/${name}/package.json`, folder))
+  const file = places.find((each) => existsSync(each))
+  if (file === undefined) return []
+  return [[name, (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version]]
 }
 
 /** A file system in memory would make every durable figure a lie. */

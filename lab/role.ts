@@ -4,11 +4,12 @@ import type { Server } from 'node:http'
 /** Connections that may wait to be accepted. With Node's own 511, other clients would try again a second later. */
 const BACKLOG = 4096
 
-/** @param answer its result is sent for every message that comes */
-export function ready(answer?: () => unknown, port = 0): void {
+/** Without a channel to a parent, it says so in a line. @param answer gets every message that comes, and its result is sent */
+export function ready(answer?: (message: unknown) => unknown, port = 0): void {
   process.once('disconnect', () => process.exit(0))
-  if (answer !== undefined) process.on('message', async () => process.send?.(await answer()))
-  process.send?.({ port })
+  if (answer !== undefined) process.on('message', async (message) => process.send?.(await answer(message)))
+  if (process.send === undefined) console.log('ready')
+  else process.send({ port })
 }
 
 /** Listens on a free port, and then says that it is ready. */

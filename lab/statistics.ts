@@ -27,3 +27,16 @@ export function quantile(values: readonly number[], share: number): number {
 export function summary(values: readonly number[]): Summary {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
+
+/** Latencies or waits by their share, from the least to the greatest. */
+export function curveOf(values: readonly number[]): [share: number, value: number][] {
+  if (values.length === 0) return []
+  return [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.999]
+    .filter((share) => share <= 1 - 1 / values.length)
+    .map((share) => [share, quantile(values, share)])
+}
+
+/** For an axis of the unit `percentile`, whose tail is drawn as wide as its body. */
+export function percentiles(curve: readonly (readonly [share: number, value: number])[]): [x: number, value: number][] {
+  return curve.flatMap(([share, value]): [number, number][] => (share < 1 ? [[1 / (1 - share), value]] : []))
+}

@@ -58,7 +58,7 @@ type Outcomes = ReadonlyMap<VariantName, readonly Outcome[]>
 function tableOf(count: number, outcomes: Outcomes): Table {
   const rows = [...outcomes].map(([name, runs]): Row => {
     const { title, ceiling } = variant(name)
-    const middle = (figure: keyof Outcome) => compact(median(runs.map((each) => each[figure])))
+    const middle = (figure: Exclude<keyof Outcome, 'curve'>) => compact(median(runs.map((each) => each[figure])))
     const failed = compact(Math.max(...runs.map((each) => each.failed)))
     const cells = [title, `**${middle('rate')}**`, middle('p50'), middle('p99'), ceiling ? '' : middle('redis'), failed]
     return { cells, bars: barsOf(name, count, outcomes), figures: { variant: name, count, runs } }
@@ -68,7 +68,7 @@ function tableOf(count: number, outcomes: Outcomes): Table {
 
 function barsOf(name: VariantName, count: number, outcomes: Outcomes) {
   const runs = outcomes.get(name) ?? []
-  const most = (figure: keyof Outcome) => Math.max(...runs.map((each) => each[figure]))
+  const most = (figure: Exclude<keyof Outcome, 'curve'>) => Math.max(...runs.map((each) => each[figure]))
   const bars = [atMost(most('wrong'), 0, ' wrong')]
   if (name !== 'millpond') return bars
   bars.push(atMost(most('failed'), 0, ' failed'))

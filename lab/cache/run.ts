@@ -1,6 +1,7 @@
 /** One variant with one size under load: an empty Redis, a fresh process. */
 import { Redis } from 'ioredis'
 import { Child } from '../child.ts'
+import { peakMemory } from '../cpu.ts'
 import { type Load, load } from '../load/load.ts'
 import { items } from './items.ts'
 import type { VariantName } from './variants.ts'
@@ -14,6 +15,8 @@ export interface Outcome extends Load {
   redis: number
   /** 1 where what it answers is not the value. */
   wrong: number
+  /** The most that the server had in memory, in bytes; NaN where nobody tells. */
+  memory: number
 }
 
 export async function run(
@@ -30,7 +33,7 @@ export async function run(
     const wrong = (await isRight(address, count)) && (await isRight(address, count)) ? 0 : 1
     await load(address, { method: 'POST', connections, seconds: WARMING })
     const loaded = await load(address, { method: 'POST', connections, seconds })
-    return { ...loaded, redis: await memoryOf(url), wrong }
+    return { ...loaded, redis: await memoryOf(url), wrong, memory: peakMemory(server.pid) }
   } finally {
     await server.stop()
   }

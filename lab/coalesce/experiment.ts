@@ -59,7 +59,7 @@ function tableOf(connections: number, outcomes: ReadonlyMap<VariantName, readonl
       if (ofCeiling.length > 0) bars.push(atLeast(median(ofCeiling), OF_CEILING, ' × ceiling'))
       if (reuses && ofConstant.length > 0) bars.push(atLeast(median(ofConstant), OF_CONSTANT, ' × constant'))
     }
-    const middle = (figure: keyof Outcome) => compact(median(runs.map((each) => each[figure])))
+    const middle = (figure: Exclude<keyof Outcome, 'curve'>) => compact(median(runs.map((each) => each[figure])))
     const asks = runs.some(({ calls }) => calls > 0)
     const cells = [
       title,

@@ -2,6 +2,7 @@
 import { deepEqual } from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Child } from '../child.ts'
+import { peakMemory } from '../cpu.ts'
 import { type Load, load } from '../load/load.ts'
 import { ANSWER } from './answer.ts'
 import { isServerTally, isUpstreamTally, type ServerTally } from './messages.ts'
@@ -24,6 +25,8 @@ export interface Outcome extends Load {
   flight: number
   /** CPU of the servers, in µs per request. */
   cpu: number
+  /** The most that the servers had in memory, in bytes, all together; NaN where nobody tells. */
+  memory: number
 }
 
 /**
@@ -56,6 +59,7 @@ export async function run(
       atOnce: after.atOnce,
       flight: after.flight,
       cpu: (after.cpu - before.cpu) / (loaded.rate * seconds),
+      memory: servers.reduce((all, { pid }) => all + peakMemory(pid), 0),
     }
   } finally {
     for (const server of servers) await server.stop()
@@ -69,9 +73,10 @@ const address = ({ port }: Child) => `http://127.0.0.1:${port}/`
 async function loadAll(servers: readonly Child[], connections: number, seconds: number, path = ''): Promise<Load> {
   const share = Math.ceil(connections / servers.length)
   const all = await Promise.all(servers.map((server) => load(address(server) + path, { connections: share, seconds })))
-  const sum = (figure: keyof Load) => all.reduce((so, each) => so + each[figure], 0)
-  const worst = (figure: keyof Load) => Math.max(...all.map((each) => each[figure]))
-  return { rate: sum('rate'), p50: worst('p50'), p95: worst('p95'), p99: worst('p99'), failed: sum('failed') }
+  const sum = (figure: 'rate' | 'failed') => all.reduce((so, each) => so + each[figure], 0)
+  const worst = (figure: 'p50' | 'p95' | 'p99') => Math.max(...all.map((each) => each[figure]))
+  const curve = all.toSorted((a, b) => b.p99 - a.p99)[0]?.curve ?? []
+  return { rate: sum('rate'), p50: worst('p50'), p95: worst('p95'), p99: worst('p99'), failed: sum('failed'), curve }
 }
 
 /** What all have done, once nothing is under way: the generator has gone, but what it asked for last may still be. */

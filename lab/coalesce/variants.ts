@@ -22,7 +22,7 @@ const VARIANTS = {
   plain: { title: 'plain: a call each', serve: plain, processes: 1 },
   coalesce: { title: 'coalesce', serve: coalesced(), processes: 1, flies: true },
   ttl: { title: 'coalesce, ttl 1 s', serve: coalesced(TTL), processes: 1, flies: true, reuses: true },
-  constant2: { title: 'constant answer', serve: constant, processes: 2 },
+  constant2: { title: 'constant answer, 2 servers', serve: constant, processes: 2 },
   redis: { title: 'coalesce, shared on Redis', serve: shared(), processes: 2, store: 'redis', flies: true },
   'redis-ttl': {
     title: 'coalesce, shared on Redis, ttl 1 s',

@@ -27,6 +27,8 @@ export interface Load {
   p99: number
   /** Not answered with 2xx, or not within 10 s. */
   failed: number
+  /** Latencies in ms by their share, from the least to the greatest. */
+  curve: [share: number, ms: number][]
 }
 
 export type Generate = (url: string, requests: Requests) => Promise<Load>

@@ -27,4 +27,9 @@ done = function(summary, latency)
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
   io.write(format('RESULT %d %d %d %d %d %d\n', summary.requests, summary.duration,
     latency:percentile(50), latency:percentile(95), latency:percentile(99), failed))
+  local curve = {}
+  for _, share in ipairs({ 10, 25, 50, 75, 90, 95, 97.5, 99, 99.9, 99.99 }) do
+    curve[#curve + 1] = format('%g:%d', share, latency:percentile(share))
+  end
+  io.write('CURVE ' .. table.concat(curve, ' ') .. '\n')
 end

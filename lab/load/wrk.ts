@@ -17,5 +17,9 @@ export const wrk: Generate = async (url, { method = 'GET', headers = {}, body = 
   const figures = (/RESULT (.*)/.exec(stdout)?.[1] ?? '').split(' ').map(Number)
   const [requests = 0, duration = 0, p50 = 0, p95 = 0, p99 = 0, failed = 0] = figures
   if (duration === 0) throw new Error(`wrk tells no result\n${stdout}`)
-  return { rate: (requests / duration) * 1e6, p50: p50 / 1000, p95: p95 / 1000, p99: p99 / 1000, failed }
+  const curve = (/CURVE (.*)/.exec(stdout)?.[1] ?? '').split(' ').map((pair): [number, number] => {
+    const [share = 0, latency = 0] = pair.split(':').map(Number)
+    return [share / 100, latency / 1000]
+  })
+  return { rate: (requests / duration) * 1e6, p50: p50 / 1000, p95: p95 / 1000, p99: p99 / 1000, failed, curve }
 }

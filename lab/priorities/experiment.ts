@@ -4,21 +4,18 @@ import type { Experiment, Row, Table } from '../experiment.ts'
 import { positive, some, whole } from '../flags.ts'
 import { mean, quantile } from '../statistics.ts'
 import { inTurn } from '../turns.ts'
-import { hasRabbitmq } from './rabbitmq.ts'
+import { hasMillpondOnRabbitmq, hasRabbitmq } from './rabbitmq.ts'
 import { type Outcome, run } from './run.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
 import { DELAYED, PROCESSES, SHORT, SLOTS } from './settings.ts'
-import { NAMES, type Store, type VariantName, variant } from './variants.ts'
+import { NAMES, PLACES, type VariantName, variant } from './variants.ts'
 
 /** RabbitMQ stands beside the others where it is installed. */
-const names = NAMES.filter((name) => hasRabbitmq || variant(name).store !== 'rabbitmq')
+const names = NAMES.filter((name) => {
+  const { store, plain } = variant(name)
+  return store !== 'rabbitmq' || (hasRabbitmq && (plain || hasMillpondOnRabbitmq))
+})
 const scenarios = Object.keys(SCENARIOS) as ScenarioName[]
-/** All of them have a message on the disk before they confirm it. */
-const PLACES = { postgres: 'postgres', redis: 'redis-fsync', rabbitmq: 'rabbitmq' } as const satisfies Record<
-  Store,
-  string
->
-
 const flags = {
   only: some(names),
   scenarios: some(scenarios),

@@ -10,7 +10,12 @@ import type { Place } from '../places.ts'
 /** Debian's, and Homebrew's; the one on Debian's PATH is a script that changes the account and runs this one. */
 const PROGRAM = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/opt/homebrew/sbin/rabbitmq-server'].find(existsSync)
 export const hasRabbitmq = PROGRAM !== undefined
-export const QUEUE = 'reports'
+export const hasMillpondOnRabbitmq = existsSync(new URL('../../src/stores/rabbitmq/index.ts', import.meta.url))
+
+let prefixes = 0
+
+/** The queue of those who use RabbitMQ by hand: a run has one of its own. */
+export const queueIn = (url: string): string => `${new URL(url).searchParams.get('prefix') ?? 'lab'}-reports`
 
 export async function rabbitmqPlace(): Promise<Place> {
   if (PROGRAM === undefined) throw new Error('RabbitMQ is not installed: apt-get install rabbitmq-server')
@@ -59,13 +64,8 @@ export async function rabbitmqPlace(): Promise<Place> {
   const server = new ServerProcess(rabbitmq, await launch(rabbitmq))
   return {
     about: `RabbitMQ ${await version(server.url)}, durable queue, persistent messages`,
-    async fresh() {
-      const connection = await connect(server.url)
-      const channel = await connection.createChannel()
-      await channel.deleteQueue(QUEUE)
-      await connection.close()
-      return server.url
-    },
+    /** What Millpond has in RabbitMQ begins with its prefix. */
+    fresh: async () => `${server.url}?prefix=lab${++prefixes}`,
     async stop() {
       await server.stop()
       await node.stop()

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Child } from '../child.ts'
 import { machineTime } from '../clock.ts'
 import { isTold, type Message, type Run } from './messages.ts'
-import { SCENARIOS, type ScenarioName } from './scenarios.ts'
+import { SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
 import { GAP, LONG_PRIORITY, PROCESSES, URGENT_PRIORITY } from './settings.ts'
 import { type VariantName, variant } from './variants.ts'
 
 const CONSUMER = new URL('consumer.ts', import.meta.url)
 /** Urgent jobs before the others: connections and code are new to them, and they are not counted. */
-const WARMING = 20
+const WARMING = 10
 const POLL = 20
 /** Until nothing more is started: the long jobs have taken the slots that they get, in ms. */
 const SETTLED = 500
@@ -19,11 +19,13 @@ export interface Outcome {
   waits: number[]
   /** Long jobs that ran when the first urgent one came. */
   held: number
+  /** The same wait of the long jobs that have started, in ms. */
+  longWaits: number[]
 }
 
 /** @param long how long a long job takes, in ms */
 export async function run(name: VariantName, scenario: ScenarioName, long: number, url: string): Promise<Outcome> {
-  const { longs, lasts } = SCENARIOS[scenario]
+  const { longs, lasts, stream }: Scenario = SCENARIOS[scenario]
   const producer = await (await variant(name).transport()).produce(url)
   const consumers = await Promise.all(
     Array.from({ length: PROCESSES }, () => Child.start(CONSUMER, [name, url, String(long)])),
@@ -46,16 +48,25 @@ export async function run(name: VariantName, scenario: ScenarioName, long: numbe
   try {
     await urge(() => pushed < WARMING)
     for (let n = 0; n < longs; n++) await push('long')
-    const held = await settled(async () => (await started('long')).length)
+    const held = longs === 0 ? 0 : await settled(async () => (await started('long')).length)
     const began = machineTime()
-    await urge(() => machineTime() < began + lasts * long)
+    const goesOn = () => machineTime() < began + lasts * long
+    const flow = async () => {
+      if (stream === undefined) return
+      for (; goesOn(); await sleep(Math.min(exponential(long / stream), 2 * long))) await push('long')
+    }
+    await Promise.all([urge(goesOn), flow()])
+    const waits = (runs: readonly Run[]) => runs.map((each) => each.started - each.pushed)
     const urgent = (await started('urgent')).filter((each) => each.pushed >= began)
-    return { waits: urgent.map((each) => each.started - each.pushed), held }
+    return { waits: waits(urgent), held, longWaits: waits(await started('long')) }
   } finally {
     await producer.close()
     await Promise.all(consumers.map((consumer) => consumer.stop()))
   }
 }
+
+/** As independent clients come. */
+const exponential = (mean: number): number => -Math.log(1 - Math.random()) * mean
 
 /** Resolves to the number once it is above 0 and has not changed for a while. */
 async function settled(count: () => Promise<number>): Promise<number> {

@@ -1,8 +1,9 @@
-/** Takes what a server has queued to the table. */
+/** Takes what a server has queued to the table: `consumer.ts VARIANT PLACES`. */
 import { ready } from '../role.ts'
+import { placesFrom } from './service.ts'
 import { variant } from './variants.ts'
 
-const [name = '', postgres = '', redis = ''] = process.argv.slice(2)
+const [name = '', places] = process.argv.slice(2)
 const consume = await variant(name).consume?.()
-await consume?.({ postgres, redis })
+await consume?.(placesFrom(places))
 ready()

@@ -5,6 +5,7 @@ import { on, some, whole, wholes } from '../flags.ts'
 import { generator } from '../load/load.ts'
 import { median } from '../statistics.ts'
 import { inTurn } from '../turns.ts'
+import { placesOf } from './places.ts'
 import { type Outcome, run } from './run.ts'
 import { PARTS } from './usage.ts'
 import { NAMES, type VariantName, variant } from './variants.ts'
@@ -29,12 +30,12 @@ export const users: Experiment<typeof flags> = {
     `POST /users with a random name, ${seconds} s after ${warming} s of warming up, ${generator}.
 Medians of ${runs} runs, each on fresh servers, variants in turn; missing, twice and failed: the most of any run.`,
   async *measure({ only, runs, connections, fsync, ...timing }, stage) {
-    const [redis, postgres] = [await stage.place(fsync ? 'redis-fsync' : 'redis'), await stage.place('postgres')]
+    const places = await placesOf(stage, fsync)
     for (const count of connections) {
       const outcomes = await inTurn(
         only,
         runs,
-        async (name) => run(name, count, timing, { redis: await redis.fresh(), postgres: await postgres.fresh() }),
+        async (name) => run(name, count, timing, await places()),
         (name) => `${name}, ${count} connections`,
       )
       yield ratesOf(count, timing.patience, outcomes)
@@ -45,7 +46,7 @@ Medians of ${runs} runs, each on fresh servers, variants in turn; missing, twice
 }
 
 type Outcomes = ReadonlyMap<VariantName, readonly Outcome[]>
-type Figure = Exclude<keyof Outcome, 'cpu'>
+type Figure = Exclude<keyof Outcome, 'cpu' | 'curve' | 'backlog'>
 
 const HEAD = [
   ...['', 'req/s', '× no-op', 'p50 ms', 'p95 ms', 'p99 ms', 'accepted', 'rows at the end of the load'],

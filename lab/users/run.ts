@@ -3,13 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Child, holds } from '../child.ts'
 import { machineTime } from '../clock.ts'
+import { peakMemory } from '../cpu.ts'
 import { ID, type Load, load } from '../load/load.ts'
-import type { Places, Tally } from './service.ts'
+import { startNginx } from './nginx.ts'
+import { argumentsOf, type Places, type Tally } from './service.ts'
 import { perRequest, type Usage, usage } from './usage.ts'
 import { TABLE } from './users.ts'
 import { type VariantName, variant } from './variants.ts'
 
 const POLL = 10
+/** Between two looks at the backlog under load, in ms: a look costs the server and PostgreSQL a little. */
+const LOOK = 250
 
 /** Names of their own, so that lost and doubled rows can be told. */
 const POST = {
@@ -31,6 +35,10 @@ export interface Outcome extends Load {
   doubled: number
   /** CPU of each process while it is loaded, in µs per request; undefined where nobody tells. */
   cpu: Usage | undefined
+  /** The most that the servers had in memory, in bytes, all together; NaN where nobody tells. */
+  memory: number
+  /** Names that were accepted and not yet in the table, by seconds since the load began. */
+  backlog: [seconds: number, names: number][]
 }
 
 export interface Timing {
@@ -42,53 +50,96 @@ export interface Timing {
   patience: number
 }
 
+/** How many of each process there are. Several servers stand behind nginx. */
+export interface Crew {
+  servers: number
+  consumers: number
+}
+
 export async function run(
   name: VariantName,
   connections: number,
   { seconds, warming, patience }: Timing,
   places: Places,
+  crew: Crew = { servers: 1, consumers: 1 },
 ): Promise<Outcome> {
   const client = new pg.Client(places.postgres)
   await client.connect()
   await client.query(TABLE)
   const { consume, keepsNothing } = variant(name)
-  const args = [name, places.postgres, places.redis]
-  const consumer = consume && (await Child.start(new URL('consumer.ts', import.meta.url), args))
-  const server = await Child.start(new URL('server.ts', import.meta.url), args)
+  const args = argumentsOf(name, places)
+  const consumers = await all(consume === undefined ? 0 : crew.consumers, 'consumer.ts', args)
+  const servers = await all(crew.servers, 'server.ts', args)
+  const nginx = servers.length > 1 ? await startNginx(servers.map(({ port }) => port)) : undefined
+  const tally = async (when: 'now' | 'settled'): Promise<Tally> => {
+    const told = await Promise.all(servers.map((server) => server.tell(holds<Tally>('accepted', 'last'), when)))
+    return {
+      accepted: told.reduce((sum, { accepted }) => sum + accepted, 0),
+      last: Math.max(...told.map(({ last }) => last)),
+    }
+  }
   try {
-    const url = `http://127.0.0.1:${server.port}/users`
+    const url = `http://127.0.0.1:${nginx?.port ?? servers[0]?.port}/users`
     const warm = await load(url, { ...POST, connections, seconds: warming })
-    const before = usage(server.pid, consumer?.pid)
-    const loaded = await load(url, { ...POST, connections, seconds })
-    const after = usage(server.pid, consumer?.pid)
+    const before = usage(servers, consumers)
+    const began = machineTime()
+    const backlog: Outcome['backlog'] = []
+    const note = (accepted: number, rows: number) => backlog.push([(machineTime() - began) / 1000, accepted - rows])
+    const loading = load(url, { ...POST, connections, seconds })
+    if (!keepsNothing)
+      await whileGoingOn(loading, async () => note((await tally('now')).accepted, await inserted(client)))
+    const loaded = await loading
+    const after = usage(servers, consumers)
     const cpu = before && after && perRequest(before, after, loaded.rate * seconds)
+    const memory = servers.reduce((sum, { pid }) => sum + peakMemory(pid), 0)
     const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
-    const { accepted, last } = await server.tell(holds<Tally>('accepted', 'last'))
-    const failed = warm.failed + loaded.failed
-    if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0, cpu }
+    const { accepted, last } = await tally('settled')
+    const found = { ...loaded, failed: warm.failed + loaded.failed, accepted, rowsAtEnd, cpu, memory, backlog }
+    if (keepsNothing) return { ...found, behind: 0, missing: 0, doubled: 0 }
+    note(accepted, rowsAtEnd)
     const end = last + patience * 1000
-    while ((await inserted(client)) < accepted && machineTime() < end) await sleep(POLL)
+    let looked = machineTime()
+    for (let taken = rowsAtEnd; taken < accepted && machineTime() < end; taken = await inserted(client)) {
+      if (machineTime() > looked + LOOK) {
+        looked = machineTime()
+        note(accepted, taken)
+      }
+      await sleep(POLL)
+    }
     let rows = await counted(client)
     // An id is taken before its row is there, so they are counted as well.
     while (rows.names < accepted && machineTime() < end) {
       await sleep(POLL)
       rows = await counted(client)
     }
+    note(accepted, rows.names)
     const missing = accepted - rows.names
     return {
-      ...loaded,
-      failed,
-      accepted,
-      rowsAtEnd,
+      ...found,
       behind: missing > 0 ? Number.POSITIVE_INFINITY : Math.max(0, rows.at - last),
       missing,
       doubled: rows.all - rows.names,
-      cpu,
     }
   } finally {
-    await server.stop()
-    await consumer?.stop()
+    await nginx?.stop()
+    await Promise.all([...servers, ...consumers].map((child) => child.stop()))
     await client.end()
+  }
+}
+
+const all = (count: number, script: string, args: readonly string[]): Promise<Child[]> =>
+  Promise.all(Array.from({ length: count }, () => Child.start(new URL(script, import.meta.url), args)))
+
+/** Looks again and again until the other is over, and waits for the last look. */
+async function whileGoingOn(other: Promise<unknown>, look: () => Promise<unknown>): Promise<void> {
+  let over = false
+  const end = () => {
+    over = true
+  }
+  other.then(end, end)
+  while (!over) {
+    await look()
+    await Promise.race([other, sleep(LOOK)]).catch(() => {})
   }
 }
 

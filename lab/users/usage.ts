@@ -1,4 +1,5 @@
 /** Where the machine's time goes: CPU of every process of a run, from Linux' `/proc`. */
+import type { Child } from '../child.ts'
 import { type Process, processes } from '../cpu.ts'
 
 /** CPU seconds by what a process is. */
@@ -11,15 +12,16 @@ export type Part = (typeof PARTS)[number]
  * What this process, those that it started, and theirs, have used so far; undefined where there is no `/proc`. The generator comes
  * and goes, so it is known by what our ended children have used: nothing else may end between two looks.
  */
-export function usage(server: number | undefined, consumer: number | undefined): Usage | undefined {
+export function usage(servers: readonly Child[], consumers: readonly Child[]): Usage | undefined {
+  const is = (children: readonly Child[], id: number) => children.some(({ pid }) => pid === id)
   const all = processes()
   if (all === undefined) return undefined
   const used: Usage = { generator: 0, server: 0, consumer: 0, Redis: 0, PostgreSQL: 0, 'its log': 0 }
   for (const [pid, { name, title, own, ended }] of all) {
     if (pid === process.pid) used.generator += ended
     else if (!descends(pid, all)) continue
-    else if (pid === server) used.server += own
-    else if (pid === consumer) used.consumer += own
+    else if (is(servers, pid)) used.server += own
+    else if (is(consumers, pid)) used.consumer += own
     else if (name === 'redis-server') used.Redis += own
     else if (name === 'postgres')
       used[/walwriter|checkpointer|background writer/.test(title) ? 'its log' : 'PostgreSQL'] += own

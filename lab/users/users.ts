@@ -14,6 +14,20 @@ export class Users {
     this.#pool.on('error', console.error)
   }
 
+  async create(): Promise<void> {
+    await this.#pool.query(TABLE)
+  }
+
+  /** @returns undefined: there is no such row */
+  async nameOf(id: number): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ name: string }>('select name from users where id = $1', [id])
+    return rows[0]?.name
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end()
+  }
+
   /** @returns the row's id */
   async insert(name: string): Promise<number> {
     const { rows } = await this.#pool.query<{ id: number }>({

@@ -9,6 +9,8 @@ export interface Variant {
   consume?: () => Promise<Consume>
   /** It writes no rows. */
   keepsNothing?: true
+  /** Millpond's queue, whose jobs can be followed. */
+  ours?: true
   /** At 64 connections, of the rate of the handler that does nothing. */
   least?: number
   /** Every row has to be there this soon after the last request, in ms. */
@@ -39,17 +41,26 @@ const VARIANTS = {
     serve: async () => (await import('./services/grouped.ts')).serve,
     least: 0.8,
   },
+  sqlite: {
+    title: 'Millpond on SQLite',
+    serve: async () => (await import('./services/millpond.ts')).sqlite.serve,
+    consume: async () => (await import('./services/millpond.ts')).sqlite.consume,
+    ours: true,
+    within: 1000,
+  },
   redis: {
     title: 'Millpond on Redis',
-    serve: async () => (await import('./services/millpond.ts')).onRedis,
-    consume: async () => (await import('./services/millpond.ts')).fromRedis,
+    serve: async () => (await import('./services/millpond.ts')).redis.serve,
+    consume: async () => (await import('./services/millpond.ts')).redis.consume,
+    ours: true,
     least: 0.6,
     within: 1000,
   },
   postgres: {
     title: 'Millpond on PostgreSQL',
-    serve: async () => (await import('./services/millpond.ts')).onPostgres,
-    consume: async () => (await import('./services/millpond.ts')).fromPostgres,
+    serve: async () => (await import('./services/millpond.ts')).postgres.serve,
+    consume: async () => (await import('./services/millpond.ts')).postgres.consume,
+    ours: true,
     least: 0.45,
     within: 1000,
   },

@@ -69,6 +69,7 @@ export class Millpond implements AsyncDisposable {
   readonly #capacityWaiters: CapacityWaiters
   readonly #workers: PondWorkers
   readonly #bells: BellListener
+  readonly #pusher: Pusher
   /** The schedules of the store, from every process: list, pause, resume, remove, run now, and the preview of a line. */
   readonly schedules: Schedules
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
@@ -107,9 +108,9 @@ export class Millpond implements AsyncDisposable {
     )
     this.#workers = new PondWorkers(store, this.#sweeper, this.#bells)
     this.#results = new Results(store, (waiting) => (waiting ? this.#bells.need() : this.#bells.release()))
-    const pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
+    this.#pusher = new Pusher(store, (jobs) => this.#workers.expect(jobs))
     this.#capacityWaiters = new CapacityWaiters(
-      pusher,
+      this.#pusher,
       () => this.#bells.need(),
       (queue) => this.#events.emit('full', { queue }),
     )
@@ -119,7 +120,7 @@ export class Millpond implements AsyncDisposable {
       events: this.#events,
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
-      pusher,
+      pusher: this.#pusher,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -150,6 +151,11 @@ export class Millpond implements AsyncDisposable {
     options?: ScheduleOptions,
   ): Promise<void> {
     await this.schedules.declare(name, when, queue, data, options)
+  }
+
+  /** @internal What a test moves. */
+  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher } {
+    return { workers: this.#workers, sweeper: this.#sweeper, pusher: this.#pusher }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */
@@ -329,7 +335,7 @@ export class Millpond implements AsyncDisposable {
 
   /** @param left settles when no push waits for room any more */
   async #flushed(left: Promise<void>): Promise<void> {
-    await this.#internals.pusher.flushed()
+    await this.#pusher.flushed()
     await left
     await Promise.allSettled(this.#pushes)
     await this.#results.close()

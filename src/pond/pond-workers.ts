@@ -20,6 +20,10 @@ export class PondWorkers {
     this.#bells = bells
   }
 
+  get all(): Worker[] {
+    return [...this.#workers.keys()]
+  }
+
   get size(): number {
     return this.#workers.size
   }

@@ -41,6 +41,7 @@ const FINAL = [
   'JobCancelled',
   'JobUnknown',
   'QueueUnknown',
+  'NoRest',
   'TransactionMismatch',
   'BatchMismatch',
   'BatchRecursion',

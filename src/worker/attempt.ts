@@ -17,6 +17,7 @@ import type { ClaimedJob, Encoded } from '../store.ts'
 import type { MillpondError } from '../values/errors.ts'
 import type { Linked, LinkedList } from '../values/linked-list.ts'
 import type { Context } from './context.ts'
+import type { Deadline } from './deadline.ts'
 
 type AttemptState = 'buffered' | 'awaitingReplica' | 'running' | 'ending' | 'stopped'
 
@@ -58,7 +59,7 @@ export class Attempt implements Linked<Attempt> {
   /** Its handler's latest progress report that the store was not told of. */
   unreported: Encoded | null = null
   /** Stops it when its handler has run for too long. */
-  timeout: NodeJS.Timeout | undefined
+  deadline: Deadline | undefined
   /** What its handler was given. */
   context: Context | undefined
   /** With a batch handler, once it runs. */

@@ -96,7 +96,7 @@ export function batchRunner(tools: RunnerTools, handler: BatchHandler): (batch: 
     for (const attempt of batch.attempts) tools.watchTimeout(attempt)
     const jobs = await jobsOf(batch)
     if (jobs.size > 0) tools.end(await endingsOf(batch, jobs))
-    for (const { timeout } of batch.attempts) clearTimeout(timeout)
+    for (const { deadline } of batch.attempts) deadline?.cancel()
   })
 }
 

@@ -1,4 +1,7 @@
-/** The claimed jobs of a worker that have not started, the most urgent first. Jobs that do not start within the window are taken out. */
+/**
+ * The claimed jobs of a worker that have not started, the most urgent first. A job that does not start within the window is taken out, and
+ * all behind it: they would start before it otherwise.
+ */
 
 import { LinkedList } from '../values/linked-list.ts'
 import type { Attempt } from './attempt.ts'
@@ -43,7 +46,9 @@ export class JobBuffer extends LinkedList<Attempt> {
   #windowOver(): void {
     this.#timer = undefined
     const before = performance.now() - this.#window
-    const late = [...this].filter((attempt) => attempt.arrived <= before)
+    const attempts = [...this]
+    const first = attempts.findIndex(({ arrived }) => arrived <= before)
+    const late = first === -1 ? [] : attempts.slice(first)
     for (const attempt of late) this.remove(attempt)
     if (late.length > 0) this.#late(late)
     this.watch()

@@ -1,6 +1,6 @@
 /** The tools of both runners: decoding, time limit, transaction, ending. Runners never claim jobs or free slots. */
 
-import type { Store, StoreTransaction } from '../store.ts'
+import type { StoreTransaction, StoreTransactions } from '../store.ts'
 import { decode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { PondEmitter } from '../values/events.ts'
@@ -8,6 +8,7 @@ import { Job } from '../values/job.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
 import type { ContextTerms, Stoppable } from './attempt-context.ts'
+import { Deadline } from './deadline.ts'
 import type { Committed, Completed, Ending } from './ending.ts'
 import { type EndingSettings, endingRules } from './ending-rules.ts'
 import type { Replica } from './replica.ts'
@@ -16,7 +17,7 @@ export interface RunnerSettings extends EndingSettings {
   /** Complete in the handler's own transaction. */
   transaction: boolean
   /** Handlers wait until it shows what their jobs' pushers committed. */
-  replica?: Replica | undefined
+  replica?: Pick<Replica, 'wait'> | undefined
   schema: StandardSchema<unknown, unknown> | undefined
 }
 
@@ -26,7 +27,7 @@ export type RunnerTools = ReturnType<typeof runnerTools>
 
 /** @param end told how attempts end; not of those that were stopped before */
 export function runnerTools(
-  store: Store,
+  store: { transactions?: Pick<StoreTransactions, 'begin'> | undefined },
   settings: RunnerSettings,
   terms: ContextTerms,
   told: Told,
@@ -50,14 +51,13 @@ export function runnerTools(
     watchTimeout(attempt: Attempt): void {
       const { id, timeout } = attempt.claimed
       if (timeout === null) return
-      // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
-      attempt.timeout = setTimeout(() => {
+      attempt.deadline = new Deadline(timeout, () => {
         if (!attempt.isOpen) return
         const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
         const ending = rules.ofError(attempt, error)
         attempt.stop(error)
         end([ending])
-      }, timeout).unref()
+      })
     },
 
     /** @returns undefined: handlers have none. @param run it is rolled back when this is stopped */

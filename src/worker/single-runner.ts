@@ -19,7 +19,7 @@ export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: At
   const { settings, terms, rules } = tools
   const { queue, schema, replica } = settings
 
-  async function startWhenShown(attempt: Attempt, readable: Replica): Promise<void> {
+  async function startWhenShown(attempt: Attempt, readable: Pick<Replica, 'wait'>): Promise<void> {
     const shown = readable.wait(attempt)
     if (await attempt.awaitReplica(shown)) start(attempt, await shown)
   }
@@ -88,7 +88,7 @@ export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: At
   }
 
   function end(attempt: Attempt, ending: Ending | undefined): void {
-    if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
+    attempt.deadline?.cancel()
     if (ending !== undefined) tools.end([ending])
   }
 

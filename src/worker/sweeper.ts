@@ -49,6 +49,11 @@ export class Sweeper {
     this.#timer = setTimeout(() => this.#run(), Math.min(ms, INTERVAL)).unref()
   }
 
+  /** Sweeps now, until nothing more is due. Also while stopped. */
+  async sweepAll(): Promise<void> {
+    while ((await this.#sweep()) === 0);
+  }
+
   /** Resolves when no sweep is under way. */
   async stop(): Promise<void> {
     this.#open = false

@@ -34,6 +34,7 @@ import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
+import type { Replica } from './replica.ts'
 import { type RunnerSettings, runnerTools } from './runner.ts'
 import { type Handler, singleRunner } from './single-runner.ts'
 import { singleSlots } from './single-slots.ts'
@@ -43,6 +44,7 @@ import { type Slots, Starter, type Wanted } from './starter.ts'
 export interface WorkerSettings extends RunnerSettings {
   concurrency: number
   window: number
+  replica?: Replica | undefined
   /** With them nothing is claimed ahead. Not with `batch`. */
   lanes?: Lanes | undefined
   /** Set if the handler is in processes of its own. */
@@ -146,6 +148,11 @@ export class Worker implements AsyncDisposable {
   /** How many handlers run now, of how many at most, and how many jobs are claimed for the next ones. */
   get load(): { running: number; buffered: number; slots: number } {
     return { running: this.#slots.taken, buffered: this.#buffer.size, slots: this.#settings.concurrency }
+  }
+
+  /** @internal The attempts that have a slot. */
+  get attempts(): Iterable<Attempt> {
+    return this.#running
   }
 
   /**

@@ -46,7 +46,7 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
 const BAD_QUEUES: [title: string, options: unknown, message: RegExp][] = [
   ['an unknown option', { capcity: 5 }, /"capcity"; known are .*capacity/],
   ['no capacity', { capacity: 0 }, /capacity.*from 1/],
-  ['whenFull of another kind', { whenFull: 'drop' }, /'reject' or 'wait'/],
+  ['whenFull of another kind', { whenFull: 'drop' }, /'reject', 'wait' or 'spill'/],
   ['a lease too short', { lease: '10ms' }, /lease.*from 50 ms/],
   ['a lease longer than a timer', { lease: '30d' }, /lease.*24d/],
   ['an unknown kind of backoff', { retry: { backoff: 'linear' } }, /'exponential' or 'fixed'/],
@@ -141,7 +141,7 @@ onEachStore('refusals', {
     await refused(queue.jobs(anything('failed')), 'InvalidOption', /state is one of scheduled, waiting/)
     const [listed] = await queue.jobs('waiting')
     await refused(queue.jobs('dead', anything({ after: listed?.cursor })), 'InvalidOption', /list of dead jobs/)
-    for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(9)}1`, anything<string>(7)]) {
+    for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(12)}1`, anything<string>(7)]) {
       await refused(queue.jobs('waiting', { after: bad }), 'InvalidOption', /cursor/)
     }
     await refused(queue.jobs('waiting', { limit: 0 }), 'InvalidOption', /limit.*1 to 1000/)

@@ -66,6 +66,7 @@ const FLOORS = [
   ['move'],
   ['worker'],
   ['pond'],
+  ['testing'],
   ['coalesce'],
   ['cache'],
   ['web'],

@@ -32,14 +32,14 @@ get "$1" || { apt-get update && get "$1"; }
 const asked = new Map<string, Promise<string>>()
 
 /** Installs the package, once in a process. @returns what went wrong, to be added to a message; '' if nothing did */
-export function install(name: string): Promise<string> {
-  const result = asked.get(name) ?? installNow(name)
+export function install(name: string, user = 'the tests'): Promise<string> {
+  const result = asked.get(name) ?? installNow(name, user)
   asked.set(name, result)
   return result
 }
 
-async function installNow(name: string): Promise<string> {
-  process.stderr.write(`installing the package ${name} for the tests (MILLPOND_TEST_INSTALL=no forbids it)\n`)
+async function installNow(name: string, user: string): Promise<string> {
+  process.stderr.write(`installing the package ${name} for ${user} (MILLPOND_TEST_INSTALL=no forbids it)\n`)
   // flock: of several processes at once, one installs and the others wait; the system frees the lock of one that dies.
   const lock = join(tmpdir(), 'millpond-install.lock')
   try {

@@ -10,6 +10,8 @@ import { redisPrograms } from './programs.ts'
 import { RedisServer, startNode } from './redis.ts'
 
 const SENTINELS = 3
+/** What the sentinels do by the clock, in milliseconds. As they come, they would look for new replicas every ten seconds. */
+const PERIODS = { 'info-period': 500, 'ask-period': 200, 'publish-period': 200 }
 export const MASTER_NAME = 'mymaster'
 
 export interface RedisSentinelOptions {
@@ -109,7 +111,7 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
         `dir ${folder}`,
         `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${master.port} 2`,
         `sentinel down-after-milliseconds ${MASTER_NAME} ${downAfter}`,
-        `sentinel failover-timeout ${MASTER_NAME} 5000`,
+        `sentinel failover-timeout ${MASTER_NAME} 2000`,
         ...(password === undefined ? [] : [`sentinel auth-pass ${MASTER_NAME} ${password}`]),
         ...(sentinelPassword === undefined
           ? []
@@ -127,7 +129,12 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
         quit: 'SIGTERM',
         drop: 'SIGKILL',
       }
-      return new RedisServer(recipe, await launch(recipe), programs.cli)
+      const sentinel = new RedisServer(recipe, await launch(recipe), programs.cli)
+      const words = sentinelPassword === undefined ? [] : ['--no-auth-warning', '-a', sentinelPassword]
+      for (const [name, ms] of Object.entries(PERIODS)) {
+        await sentinel.command(...words, 'sentinel', 'debug', name, `${ms}`)
+      }
+      return sentinel
     }),
   )
   const redis = new RedisSentinel([master, ...others], sentinels, options)

@@ -107,13 +107,18 @@ onEachStore('removal of queues', {
     withStores(place, async (remover, waiting) => {
       const heard: string[] = []
       const stop = waiting.listen(({ kind, queue }) => heard.push(`${kind} ${queue}`))
-      const hearsRoom = (queue: string) =>
-        until(async () => {
-          await waiting.operations.configure({ queue, capacity: 1 })
+      // What the remover does is heard by listening alone, so what it did before was heard, too.
+      const hearsRoom = async (queue: string) => {
+        await waiting.operations.configure({ queue, capacity: 1 })
+        await waiting.operations.push({ jobs: [newJob({ queue }), newJob({ queue })] })
+        heard.length = 0
+        let capacity = 1
+        await until(async () => {
+          await remover.operations.configure({ queue, capacity: ++capacity })
           await waiting.operations.push({ jobs: [newJob({ queue }), newJob({ queue })] })
-          await remover.operations.configure({ queue, capacity: 1 })
           return heard.includes(`room ${queue}`)
         }, `room in ${queue}`)
+      }
       await hearsRoom('first')
       await waiting.operations.configure({ queue: 'q', capacity: 1 })
       const [ran, waits] = [newJob({ queue: 'q' }), newJob({ queue: 'q' })]

@@ -1,6 +1,7 @@
-/** Thousands of queues: what sweeps and look-ups cost does not grow with them. Counted in calls, and in commands that the scripts make. */
+/** What calls cost with thousands of queues or ended jobs. Counted in calls, and in commands that the scripts make, on a server of its own. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { JOB_STATES } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { BUCKETS } from '../../src/stores/redis/partition.ts'
 import { claim } from '../conformance/suite.ts'
@@ -81,4 +82,39 @@ describe('redis store with thousands of queues', { skip: missingReason('redis') 
     )
     assert.ok(none.scripts <= 2 * BUCKETS, `${none.scripts}`)
   })
+})
+
+test('lists, figures, sweeps and claims walk no jobs that they do not tell of', {
+  skip: missingReason('redis'),
+}, async (t) => {
+  const redis = await started(t, () => startRedis({ appendonly: false }))
+  if (redis === undefined) return
+  const clock = { now: Date.now() }
+  const store = await open(redis.url, { clock: () => clock.now })
+  t.after(() => store.close())
+  const costs = async (): Promise<number[]> => {
+    const doings = [
+      ...JOB_STATES.map((state) => () => store.operations.list({ queue: 'q', state, limit: 10 })),
+      () => store.operations.stats({ queue: 'q' }),
+      () => store.operations.sweep({ limit: 100 }),
+      () => claim(store, { limit: 1 }),
+    ]
+    const counts: number[] = []
+    for (const doing of doings) counts.push((await calls(redis, doing)).commands)
+    return counts
+  }
+  await store.operations.push({ jobs: newJobs(50) })
+  await costs()
+  const few = await costs()
+  for (let i = 0; i < 40; i++) {
+    const jobs = newJobs(500)
+    await store.operations.push({ jobs })
+    await store.operations.cancel({ ids: jobs.map(({ id }) => id) })
+    clock.now++
+  }
+  await store.operations.push({ jobs: newJobs(50) })
+  await costs()
+  const many = await costs()
+  // Of 20,000 cancelled jobs that were pushed before the last 50, none is passed over one by one.
+  for (const [i, cost] of many.entries()) assert.ok(cost <= (few[i] ?? 0) + 40, `${many} with many, ${few} with few`)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
-import { JOB_STATES, type JobState, type NewJob, type Store } from '../../src/store.ts'
+import type { NewJob, Store } from '../../src/store.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { newId } from '../../src/values/ids.ts'
 import { claim, first } from '../conformance/suite.ts'
@@ -142,41 +142,5 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
         ['PayloadNotDecodable', 'PayloadNotDecodable', ERROR.code],
       )
     }
-  })
-
-  onStore('no script walks jobs that it does not tell of', async ({ store, client, clock }) => {
-    /** Commands that the server carries out for a call, in its scripts, too. */
-    const commandsOf = async (call: () => Promise<unknown>): Promise<number> => {
-      await client.config('RESETSTAT')
-      await call()
-      const stats = await client.info('commandstats')
-      return [...stats.matchAll(/^cmdstat_(?!config|info|client)[^:]+:calls=(\d+)/gm)].reduce(
-        (sum, [, n]) => sum + Number(n),
-        0,
-      )
-    }
-    const costs = async (): Promise<number[]> => {
-      const list = (state: JobState) => () => store.operations.list({ queue: 'q', state, limit: 10 })
-      const counts: number[] = []
-      for (const state of JOB_STATES) counts.push(await commandsOf(list(state)))
-      counts.push(await commandsOf(() => store.operations.stats({ queue: 'q' })))
-      counts.push(await commandsOf(() => store.operations.sweep({ limit: 100 })))
-      counts.push(await commandsOf(() => claim(store, { limit: 1 })))
-      return counts
-    }
-    await store.operations.push({ jobs: newJobs(50) })
-    await costs()
-    const few = await costs()
-    for (let i = 0; i < 40; i++) {
-      const jobs = newJobs(500)
-      await store.operations.push({ jobs })
-      await store.operations.cancel({ ids: idsOf(jobs) })
-      clock.now++
-    }
-    await store.operations.push({ jobs: newJobs(50) })
-    await costs()
-    const many = await costs()
-    // Of 20,000 cancelled jobs that were pushed before the last 50, none is passed over one by one.
-    for (const [i, cost] of many.entries()) assert.ok(cost <= (few[i] ?? 0) + 40, `${many} with many, ${few} with few`)
   })
 })

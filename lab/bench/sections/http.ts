@@ -32,7 +32,7 @@ export const http: Section = async function* ({ runs, quick }, stage) {
   const of = (mode: Mode) => outcomes.get(mode) ?? []
   const plain = of('plain')
   const ratios = of('push').map(({ rate }, run) => rate / (plain[run]?.rate ?? Number.NaN))
-  const row = (name: string, mode: Mode, key: keyof Load, unit: Row['unit']): Row => ({
+  const row = (name: string, mode: Mode, key: Exclude<keyof Load, 'curve'>, unit: Row['unit']): Row => ({
     name,
     unit,
     ours: summary(of(mode).map((run) => run[key])),

@@ -1,10 +1,9 @@
 /** The usual remedy, and the published one: a bounded queue in the memory of the server, and many workers beside it. */
 import { Mailbox } from '../mailbox.ts'
-import { QUEUE_SIZE, WORKERS } from '../settings.ts'
 import { Subscribers } from '../subscribers.ts'
-import type { Service } from './service.ts'
+import type { Bounds, Service } from './service.ts'
 
-export function open(folder: string): Service {
+export function open(folder: string, { size, workers }: Bounds): Service {
   const subscribers = new Subscribers(folder)
   const mailbox = new Mailbox(folder)
   const queue: string[] = []
@@ -18,11 +17,10 @@ export function open(folder: string): Service {
 
   return {
     register(email, c) {
-      if (queue.length >= QUEUE_SIZE)
-        return c.json({ error: 'too many mails are waiting' }, 503, { 'retry-after': '5' })
+      if (queue.length >= size) return c.json({ error: 'too many mails are waiting' }, 503, { 'retry-after': '5' })
       subscribers.save(email)
       queue.push(email)
-      if (running < WORKERS) void work()
+      if (running < workers) void work()
       return c.json({ email }, 202)
     },
     backlog: () => ({ waiting: queue.length, running }),

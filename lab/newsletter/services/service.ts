@@ -1,5 +1,11 @@
 import type { Context } from 'hono'
 
+/** Of a queue in the server's own process, and of its workers. */
+export interface Bounds {
+  size: number
+  workers: number
+}
+
 /** What the variants have in common: `server.ts` puts each behind the same route. */
 export interface Service {
   /** `POST /register`, with an address that looks like one. */

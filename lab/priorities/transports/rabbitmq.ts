@@ -1,7 +1,7 @@
 /** RabbitMQ with prefetch 1: acknowledged when the handler is over, and before it begins. */
 import { type Channel, type ChannelModel, type ConsumeMessage, connect } from 'amqplib'
 import type { Message } from '../messages.ts'
-import { QUEUE } from '../rabbitmq.ts'
+import { queueIn } from '../rabbitmq.ts'
 import type { Handler, Transport } from '../transport.ts'
 
 const HIGHEST = 9
@@ -9,7 +9,7 @@ const HIGHEST = 9
 async function open<Some extends Channel>(url: string, channelOf: (connection: ChannelModel) => Promise<Some>) {
   const connection = await connect(url)
   const channel = await channelOf(connection)
-  await channel.assertQueue(QUEUE, { durable: true, maxPriority: HIGHEST })
+  await channel.assertQueue(queueIn(url), { durable: true, maxPriority: HIGHEST })
   return { connection, channel }
 }
 
@@ -19,7 +19,7 @@ function transport(acknowledge: 'after' | 'before'): Transport {
       const { connection, channel } = await open(url, (made) => made.createConfirmChannel())
       return {
         async push(message, priority) {
-          channel.sendToQueue(QUEUE, Buffer.from(JSON.stringify(message)), { persistent: true, priority })
+          channel.sendToQueue(queueIn(url), Buffer.from(JSON.stringify(message)), { persistent: true, priority })
           await channel.waitForConfirms()
         },
         close: () => connection.close(),
@@ -41,7 +41,7 @@ async function consumer(url: string, handler: Handler, acknowledge: 'after' | 'b
   }
   let last = Promise.resolve()
   await channel.prefetch(1)
-  await channel.consume(QUEUE, (delivery) => {
+  await channel.consume(queueIn(url), (delivery) => {
     if (delivery !== null) last = last.then(() => handle(delivery))
   })
 }

@@ -1,9 +1,11 @@
 /**
  * Millpond, with nothing tuned but the consumer's batches: its handler gets many names and writes them with one insert. Nothing is kept of a job that
- * is done, as the lists keep nothing of a message that was taken: the row is what is wanted.
+ * is done, as the lists keep nothing of a message that was taken: the row is what is wanted. Where a client follows its request, the job is kept for a
+ * minute, and its result is the row's id.
  */
 import { Millpond } from '../../../src/index.ts'
-import type { Consume, Serve } from '../service.ts'
+import { follow } from '../../../src/web/index.ts'
+import type { Consume, Places, Serve } from '../service.ts'
 import { Users } from '../users.ts'
 
 interface User {
@@ -15,25 +17,28 @@ interface User {
  */
 const BATCH = { max: 500, within: '20ms', min: 100 } as const
 
-const queueOf = (pond: Millpond) => pond.queue<User>('users', { keep: { done: 0 } })
+/** The lease is short so that what a killed consumer held comes back while we watch; 30 s unless set. */
+const queueOf = (pond: Millpond, followed: boolean) =>
+  pond.queue<User>('users', { keep: { done: followed ? '1m' : 0 }, lease: '2s' })
 
-const serve =
-  (url: string): Serve =>
-  async () => {
-    const pond = await Millpond.open(url)
-    const users = queueOf(pond)
-    return { accept: async (name) => (await users.push({ name })).id }
+function on(urlOf: (places: Places) => string): { serve: Serve; consume: Consume } {
+  return {
+    async serve(places) {
+      const pond = await Millpond.open(urlOf(places))
+      const users = queueOf(pond, places.followed)
+      return { accept: async (name) => (await users.push({ name })).id, follow: follow(pond) }
+    },
+    async consume(places) {
+      const pond = await Millpond.open(urlOf(places))
+      const users = new Users(places.postgres)
+      const names = (jobs: readonly { data: User }[]) => jobs.map((job) => job.data.name)
+      const queue = queueOf(pond, places.followed)
+      if (places.followed) queue.work((jobs) => users.insertMany(names(jobs)), { batch: BATCH })
+      else queue.work((jobs) => users.addMany(names(jobs)), { batch: BATCH })
+    },
   }
+}
 
-const consume =
-  (url: string): Consume =>
-  async ({ postgres }) => {
-    const pond = await Millpond.open(url)
-    const users = new Users(postgres)
-    queueOf(pond).work((jobs) => users.addMany(jobs.map((job) => job.data.name)), { batch: BATCH })
-  }
-
-export const onRedis: Serve = (places) => serve(places.redis)(places)
-export const onPostgres: Serve = (places) => serve(places.postgres)(places)
-export const fromRedis: Consume = (places) => consume(places.redis)(places)
-export const fromPostgres: Consume = (places) => consume(places.postgres)(places)
+export const redis = on((places) => places.redis)
+export const postgres = on((places) => places.postgres)
+export const sqlite = on((places) => places.sqlite)

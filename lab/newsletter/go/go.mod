@@ -1,0 +1,3 @@
+module newsletter
+
+go 1.19

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ClaimedJob } from '../../src/store.ts'
+import { Attempt } from '../../src/worker/attempt.ts'
+import { JobBuffer } from '../../src/worker/job-buffer.ts'
+import { NULL } from '../support/jobs.ts'
+
+/** Attempts of one claim, which arrived `age` ms ago. */
+function claimed(age: number, jobs: Record<string, number>): Attempt[] {
+  const at = performance.now() - age
+  const arrival = { now: 0, at, heldUntil: at + 30_000 }
+  return Object.entries(jobs).map(([id, priority]) => {
+    const rest = {
+      fence: 1,
+      attempt: 1,
+      attempts: 1,
+      group: null,
+      key: null,
+      timeout: null,
+      trace: null,
+      pushedAt: 0,
+      dueAt: 0,
+    }
+    const job: ClaimedJob = { id, priority, data: NULL, ...rest }
+    return new Attempt(job, arrival)
+  })
+}
+
+const ids = (attempts: Iterable<Attempt>): string[] => [...attempts].map(({ claimed: { id } }) => id)
+
+/** @returns what is taken out when the first window is over */
+const takenOut = (window: number, ...claims: Attempt[][]): Promise<{ late: string[]; left: string[] }> =>
+  new Promise((resolve) => {
+    const buffer = new JobBuffer(window, (late) => {
+      buffer.close()
+      resolve({ late: ids(late), left: ids(buffer) })
+    })
+    for (const attempts of claims) buffer.add(attempts)
+    buffer.watch()
+  })
+
+test('what comes behind a late job goes back with it, so it does not start before it', async () => {
+  const taken = await takenOut(1000, claimed(2000, { a: 4, b: 4 }), claimed(0, { c: 4, d: 4 }))
+  assert.deepEqual(taken, { late: ['a', 'b', 'c', 'd'], left: [] })
+})
+
+test('what comes before a late job stays', async () => {
+  const taken = await takenOut(1000, claimed(2000, { a: 4 }), claimed(0, { urgent: 9, b: 4, later: 0 }))
+  assert.deepEqual(taken, { late: ['a', 'b', 'later'], left: ['urgent'] })
+})
