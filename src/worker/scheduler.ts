@@ -4,8 +4,11 @@
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
 import type { Store, Swept } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { firingOf } from '../values/schedules/firing.ts'
+
+const MOST_DUE = DEFAULTS.schedule.due
 
 export class Scheduler {
   readonly #store: Store
@@ -41,6 +44,8 @@ export class Scheduler {
       }
       return status === 'fired' && next !== null ? Math.max(0, next - now) : Number.POSITIVE_INFINITY
     })
-    return Math.min(...waits)
+    const wait = Math.min(...waits)
+    // There may be more, which the sweep had no place for.
+    return due.length >= MOST_DUE && outcomes.some(({ status }) => status === 'fired') ? 0 : wait
   }
 }

@@ -81,7 +81,7 @@ export class Sweeper {
       const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
       this.#onSwept(swept)
       const wait = swept.schedules === null ? INTERVAL : await this.#scheduler.fire(swept.schedules)
-      if (swept.more) return 0
+      if (swept.more || wait === 0) return 0
       return Math.min(INTERVAL, Math.max(1, Math.min(wait, swept.nextDue ?? INTERVAL)))
     } catch (error) {
       if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
