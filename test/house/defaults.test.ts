@@ -88,6 +88,8 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
     [/v_rate\.burst not between 1 and /, 'bounds.rateBurst.most'],
     [/longest_silence\(\) returns bigint\n.* select /, 'store.workerSilence'],
     [/greatest\(list\."limit", /, 'store.look'],
+    [/declared_for\(\) returns bigint .* select /, 'schedule.declared'],
+    [/order by next_at, name limit /, 'schedule.due'],
     [/v_large +constant bigint +:= /, 'claim.bytes'],
   ],
 }

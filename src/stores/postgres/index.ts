@@ -54,7 +54,7 @@ const CAPABILITIES: Capabilities = {
   restore: true,
   histograms: true,
   workers: true,
-  schedules: false,
+  schedules: true,
 }
 
 /** Ms until a new connection stands, or one of the pool is free. */
