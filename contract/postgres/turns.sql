@@ -99,11 +99,11 @@ begin
     select id, row_number() over (partition by name order by id) as nth from next left join lateral unnest(groups) as name on true
     where before is null or before < 10 * v_most
   ), counted as (
-    select id, sum(count(*) filter (where nth = 1)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    select id, sum(count(*) filter (where nth = 1)) over (order by id) as names, row_number() over (order by id) as nth
     from named group by id
   ), gone as (
     delete from millpond.arrivals where queue = p_turns.queue
-      and id = any (array(select id from counted where before is null or before < v_most))
+      and id = any (array(select id from counted where nth = 1 or names <= v_most))
     returning id, groups, freed, released
   ), arrived as (
     select name, bool_and(freed) as freed from (select unnest(groups) as name, freed from gone) as each group by name

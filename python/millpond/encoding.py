@@ -26,6 +26,8 @@ DEEPEST: Final = 200
 SAFE: Final = 2**53 - 1
 LARGEST: Final = 16 * 1024 * 1024
 """Most bytes of an encoded value in a store."""
+SEAL_MAGIC: Final = b"\xc1MPSeal\x01"
+"""How a sealed payload begins: contract/seal.md."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -40,7 +42,10 @@ class Body:
 def encode(value: object, limit: int = LARGEST) -> Body:
     """Errors: `PayloadNotEncodable`; `PayloadTooLarge` if the encoded value has more bytes than `limit`."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        encoded = Body("bytes", bytes(value))
+        plain_bytes = bytes(value)
+        # What looks sealed would not come back as it is.
+        looks_sealed = plain_bytes.startswith(SEAL_MAGIC)
+        encoded = Body("msgpack", _pack(plain_bytes)) if looks_sealed else Body("bytes", plain_bytes)
     else:
         plain = _plain(value, 0)
         half = _half_at(plain)
@@ -56,7 +61,7 @@ def encode(value: object, limit: int = LARGEST) -> Body:
 
 
 def decode(encoding: str, body: str | bytes) -> Value:
-    """Error: `PayloadNotDecodable`."""
+    """Errors: `PayloadNotDecodable`, `PayloadSealed`."""
     try:
         match encoding, body:
             case "json", str() | bytes():
@@ -67,6 +72,8 @@ def decode(encoding: str, body: str | bytes) -> Value:
                     raise ValueError("half of a surrogate pair")
                 return value
             case "bytes", bytes():
+                if body.startswith(SEAL_MAGIC):
+                    raise MillpondError("PayloadSealed", "the payload is sealed, and this client has no keys")
                 return body
             case "msgpack", bytes():
                 unpacked = msgpack.unpackb(body, strict_map_key=True, ext_hook=_refuse, object_pairs_hook=_object)

@@ -21,6 +21,7 @@ from tests.vectors import Case, LeftOut, label, load, value_of
 
 _encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histogram")
 _ids, _names, _rate, _sizing = load("ids"), load("keys"), load("rate"), load("sizing")
+_seal = load("seal")
 
 
 def _refuses(code: str, call: Any, *args: Any) -> str:
@@ -83,6 +84,18 @@ def test_decode(case: Case) -> None:
 @pytest.mark.parametrize("case", _encoding["bad"], ids=label)
 def test_bad(case: Case) -> None:
     _refuses("PayloadNotDecodable", decode, case["encoding"], _body(case))
+
+
+def test_bytes_that_look_sealed_come_back_as_they_are() -> None:
+    looks, packed = (base64.b64decode(_seal["looks"][name]) for name in ("base64", "msgpack"))
+    encoded = encode(looks)
+    assert (encoded.encoding, encoded.body) == ("msgpack", packed)
+    assert decode("msgpack", packed) == looks
+
+
+@pytest.mark.parametrize("case", _seal["sealed"], ids=label)
+def test_sealed(case: Case) -> None:
+    _refuses("PayloadSealed", decode, "bytes", base64.b64decode(case["sealed"]))
 
 
 @pytest.mark.parametrize("value", [2**32, -(2**31) - 1, 2**53 - 1, 2**53, 0, -1])

@@ -124,6 +124,7 @@ function parsed(args: readonly string[], { options: declared }: Declared) {
 /** Node repeats an argument that it does not understand, which may be a store's URL or a token. */
 function parseFault(error: unknown, known: readonly string[]): string {
   const code = isError(error) && 'code' in error ? error.code : undefined
+  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return valueFault(safeText(error))
   if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return safeText(error)
   const [option] = /--?[a-z-]{1,30}(?=')/.exec(safeText(error)) ?? []
   if (option === undefined) return 'there is an option that is not known'
@@ -133,8 +134,20 @@ function parseFault(error: unknown, known: readonly string[]): string {
   )}`
 }
 
+/** Of an option that has no value, or one where it takes none. */
+function valueFault(text: string): string {
+  const option = /--[a-z-]{1,30}/.exec(text)?.[0] ?? 'an option'
+  if (text.includes('does not take an argument')) return `${option} takes no value`
+  return `${option} needs a value; one that begins with a dash is written ${option}=VALUE`
+}
+
+function tooMany(given: number, names: readonly string[]): string {
+  if (names.length === 0) return `there are arguments that belong to no option: ${given}. Options begin with --`
+  return `too many arguments: ${given} instead of ${names.length} (${names.join(' ')}). Others begin with --`
+}
+
 function checkOperands(given: readonly string[], names: readonly string[]): void {
   const missing = names.find((name, index) => given[index] === undefined && !name.startsWith('['))
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
-  if (given.length > names.length) throw new UsageError('there is an argument that belongs to no option')
+  if (given.length > names.length) throw new UsageError(tooMany(given.length, names))
 }

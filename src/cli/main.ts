@@ -23,6 +23,12 @@ const fail = (message: string) => {
 }
 await import('../values/runtime.ts').catch((error: Error) => fail(error.message))
 
+// Node's own form has a process id, and advice for programmers.
+if (process.listenerCount('warning') > 0) {
+  process.removeAllListeners('warning')
+  process.on('warning', ({ message }) => void process.stderr.write(`millpond: warning: ${message}\n`))
+}
+
 const { run } = await import('./run.ts')
 const { safeText } = await import('../values/safe-error.ts')
 const terminal = {

@@ -13,6 +13,7 @@ import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
+import { isNotDecodable } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { isError } from '../values/realms.ts'
 import { Flights } from './flights.ts'
@@ -133,7 +134,7 @@ export class SharedCalls<In, Out> {
     try {
       await this.#pond.result(id, { signal })
     } catch (error) {
-      const ended = isMillpondError(error, 'JobFailed') || isMillpondError(error, 'PayloadNotDecodable')
+      const ended = isMillpondError(error, 'JobFailed') || isNotDecodable(error)
       if (signal.aborted || !(ended || isGone(error))) throw error
     }
   }

@@ -4,6 +4,7 @@
  */
 import '../values/runtime.ts'
 import type { Store } from '../store.ts'
+import { isLasting, openExisting } from '../stores/existing.ts'
 import { openStore } from '../stores/open.ts'
 import { MillpondError } from '../values/errors.ts'
 import { dryRun, Mover, wanted } from './mover.ts'
@@ -13,7 +14,7 @@ import { isSameStore } from './same-store.ts'
 import { checkSettings, giveSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { ClaimSource } from './sources/claims.ts'
-import { openRival } from './sources/rivals.ts'
+import { isRival, openRival } from './sources/rivals.ts'
 import { StoreSource } from './sources/store.ts'
 import { Target } from './target.ts'
 
@@ -26,8 +27,9 @@ export type { LeftReason } from './target.ts'
 /**
  * Moves jobs. The same call goes on where an earlier one ended, however it ended.
  * @param source what is at its end is removed there once the target has it
- * @throws InvalidOption: both are the same store; NotSupported: the target cannot keep a setting of a queue, and nothing was moved; and the
- *   errors of both stores. Those that may pass are waited for first, for a minute each
+ * @throws InvalidOption: both are the same store, or one is `memory:`. QueueUnknown: the source has no such queue. NotSupported: the
+ *   target cannot keep a setting of a queue. Nothing was moved then. And the errors of both stores. Those that may pass are waited for
+ *   first, for a minute each
  */
 export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
   const checked = checkedMoveOptions(options)
@@ -37,8 +39,9 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   const opened: { close(): Promise<void> }[] = []
   try {
     const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
+    if (checked.follow !== true) await assertQueues(from, checked.queues)
     if (checked.dryRun === true) return await dryRun(from, checked.queues)
-    const to = await openedStore(target, opened)
+    const to = await openedTarget(target, opened)
     if (store !== undefined && (await isSameStore(store, to))) {
       throw new MillpondError('InvalidOption', 'the source and the target of a move are the same store')
     }
@@ -69,16 +72,33 @@ async function openedSource(
     opened.push(rival)
     return { from: rival }
   }
-  const store = retrying(await openedStore(end, opened), onTrouble, stop)
+  const found = isStore(end) ? end : await openExisting(end)
+  if (!isStore(end)) opened.push(found)
+  const store = retrying(found, onTrouble, stop)
   const { lists, update, remove } = store.capabilities
   return { from: lists && update && remove ? new StoreSource(store) : new ClaimSource(store, headers), store }
 }
 
-async function openedStore(end: MoveEnd, opened: { close(): Promise<void> }[]): Promise<Store> {
+async function openedTarget(end: MoveEnd, opened: { close(): Promise<void> }[]): Promise<Store> {
   if (isStore(end)) return end
+  if (isRival(String(end)))
+    throw new MillpondError('InvalidOption', 'the jobs of another library can be the source alone')
   const store = await openStore(end, {})
   opened.push(store)
-  return store
+  if (isLasting(store)) return store
+  throw new MillpondError('InvalidOption', 'jobs in memory: would be lost at the end of the move; give a durable store')
+}
+
+/** A name that is misspelt would move nothing. Stores that only give jobs to workers may not list all queues. */
+async function assertQueues(from: Source, names: readonly string[] | undefined): Promise<void> {
+  if (names === undefined || from instanceof ClaimSource) return
+  const known = new Set((await from.counts()).map(({ queue }) => queue))
+  const unknown = names.find((name) => !known.has(name))
+  if (unknown === undefined) return
+  throw new MillpondError(
+    'QueueUnknown',
+    `the source has no queue ${JSON.stringify(unknown)}; a dry run of all queues lists them`,
+  )
 }
 
 function isStore(end: unknown): end is Store {

@@ -31,7 +31,10 @@ const MOST_MEMORY = 1024 ** 4
 const MOST_PROCESSES = 1000
 
 const memoryOf = (value: unknown): number => bytesOf(value, 'isolate.memory', LEAST_MEMORY, MOST_MEMORY)
-const RULES: Rules<IsolateOptions> = { memory: (value) => memoryOf(value) > 0, cpu: isDuration(10) }
+const RULES: Rules<IsolateOptions> = {
+  memory: (value) => memoryOf(value) > 0,
+  cpu: (value) => isDuration(10)(value, 'isolate.cpu'),
+}
 
 export const isIsolate = (value: unknown): boolean => checkOptions(value as IsolateOptions, RULES, 'isolate') !== null
 

@@ -11,6 +11,8 @@ import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkObject, checkOptions, defined, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
+import type { SealOptions } from '../values/seal.ts'
+import { MAX_SEAL } from '../values/sealed-form.ts'
 import { within } from '../values/within.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import { BellListener } from './bell-listener.ts'
@@ -40,6 +42,8 @@ export interface OpenOptions {
    * no request is cut.
    */
   signals?: boolean | PondCloseOptions | undefined
+  /** Keys that seal every payload, result, progress report and error text before the store gets it; see docs/seal.md. */
+  seal?: SealOptions | undefined
   [storeOption: string]: unknown
 }
 
@@ -88,7 +92,8 @@ export class Millpond implements AsyncDisposable {
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const rules = { maxPayload: isInteger(1, LARGEST_PAYLOAD), signals: isSignals }
+    const most = options.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
+    const rules = { maxPayload: isInteger(1, most), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
     const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
     if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)

@@ -18,16 +18,22 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
-export async function openStore(url: unknown, options: StoreOptions): Promise<Store> {
+export async function openStore(url: unknown, { seal, ...options }: StoreOptions): Promise<Store> {
+  if (seal === undefined) return observed(await openPlain(url, options))
+  const { Sealer } = await import('../values/seal.ts')
+  const sealer = new Sealer(seal)
+  const { sealed } = await import('./seal.ts')
+  return observed(sealed(await openPlain(url, options), sealer))
+}
+
+async function openPlain(url: unknown, options: StoreOptions): Promise<Store> {
   const text = hasTag(url, 'URL') ? String(url) : url
   const known = Object.keys(STORES)
     .map((scheme) => `${scheme}:`)
     .join(', ')
   if (typeof text !== 'string' || !text.includes(':')) {
-    throw new MillpondError(
-      'InvalidOption',
-      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme' : ''}`,
-    )
+    const got = typeof text === 'string' ? 'a string without a scheme. A file is sqlite:app.db' : kindOf(text)
+    throw new MillpondError('InvalidOption', `a store's URL begins with one of ${known}; got ${got}`)
   }
   const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
   const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined
@@ -36,10 +42,10 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
   }
   if (scheme === 'memory') {
     const { url: own, spill, ...rest } = spillOf(text, options)
-    if (spill !== undefined) return observed(await openSpilling(own, rest, spill))
+    if (spill !== undefined) return openSpilling(own, rest, spill)
   }
   const { open } = await load()
-  return observed(await open(text, options))
+  return open(text, options)
 }
 
 /** A URL, or an object with `url` and the options of that store. */
@@ -49,6 +55,10 @@ async function openSpilling(url: string, options: StoreOptions, spill: unknown):
   const { store, state } = openMemory(url, options)
   const isObject = typeof spill === 'object' && spill !== null && 'url' in spill
   const { url: given, ...own } = isObject ? spill : { url: spill }
+  if (typeof given !== 'string' && !hasTag(given, 'URL')) {
+    const message = `spill takes the URL of a durable store, or an object with url; got ${kindOf(spill)}`
+    throw new MillpondError('InvalidOption', message)
+  }
   const clock = options.clock === undefined ? {} : { clock: options.clock }
   return spillOver(store, state, await openStore(given, { ...clock, ...own }))
 }

@@ -6,9 +6,10 @@ import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
 import { DEFAULTS } from './contract-defaults.ts'
-import { MillpondError } from './errors.ts'
+import { isMillpondError, MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
 import { errorSummary } from './safe-error.ts'
+import { isSealed, sealKeyId } from './sealed-form.ts'
 import { illFormedAt, mayEscapeHalf } from './well-formed.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
@@ -35,6 +36,8 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
   try {
     if (types.isUint8Array(value)) {
       checkSize(value.byteLength, what, limit)
+      // What looks sealed would not come back as it is.
+      if (isSealed(value)) return inMessagePack(value, what)
       return { encoding: 'bytes', body: new Uint8Array(value) }
     }
     if (value === undefined) return { encoding: 'json', body: 'null' }
@@ -51,7 +54,7 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
   return encoded
 }
 
-/** @throws PayloadNotDecodable; it shows nothing of the payload, as the parsers' own messages would */
+/** @throws PayloadNotDecodable, PayloadSealed; it shows nothing of the payload, as the parsers' own messages would */
 export function decode(encoded: Encoded, what: string): unknown {
   const { encoding, body } = encoded
   const notDecodable = (reason?: string) =>
@@ -66,7 +69,10 @@ export function decode(encoded: Encoded, what: string): unknown {
       return value
     }
     if (typeof body !== 'string') {
-      if (encoding === 'bytes') return body
+      if (encoding === 'bytes') {
+        if (isSealed(body)) throw sealedError(body, what)
+        return body
+      }
       if (encoding === 'msgpack') {
         checkMessagePack(body, MAX_DEPTH, notDecodable)
         return packr.unpack(body)
@@ -76,6 +82,18 @@ export function decode(encoded: Encoded, what: string): unknown {
     if (error instanceof MillpondError) throw error
   }
   throw notDecodable()
+}
+
+/** Whether `decode` refused a stored value. */
+export function isNotDecodable(error: unknown): error is MillpondError {
+  return isMillpondError(error, 'PayloadNotDecodable') || isMillpondError(error, 'PayloadSealed')
+}
+
+function sealedError(body: Uint8Array, what: string): MillpondError {
+  const id = sealKeyId(body)
+  const key = id === undefined || !/^[\w.:-]+$/.test(id) ? 'a key without a name' : `the key "${id}"`
+  const message = `${what} is sealed with ${key}, which this process has not, or which does not fit: open the pond with seal: { keys }`
+  return new MillpondError('PayloadSealed', message)
 }
 
 /** Whether it is nested deeper than `encode` takes, so that it could not be encoded again. */

@@ -32,6 +32,7 @@ const FINAL = [
   'NotSupported',
   'PayloadNotEncodable',
   'PayloadNotDecodable',
+  'PayloadSealed',
   'PayloadTooLarge',
   'SchemaMismatch',
   'Closed',

@@ -1,7 +1,7 @@
 import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
 import { LAST_MOMENT } from './duration.ts'
-import { decode, isNestedTooDeep } from './encoding.ts'
-import { isMillpondError, MillpondError } from './errors.ts'
+import { decode, isNestedTooDeep, isNotDecodable } from './encoding.ts'
+import { MillpondError } from './errors.ts'
 import { isError } from './realms.ts'
 
 /** What a handler sees of a claim beside the data. */
@@ -99,7 +99,7 @@ export function jobInfo(record: JobRecord): JobInfo {
       const value = decode(encoded, `${part} of job ${record.id}`)
       if (!isNestedTooDeep(value)) return value
     } catch (error) {
-      if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
+      if (!isNotDecodable(error)) throw error
     }
     undecodable.push(part)
     return undefined

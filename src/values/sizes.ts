@@ -14,6 +14,11 @@ export function bytesOf(given: unknown, name: string, least: number, most: numbe
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(kb|mb|gb)$/i.exec(typeof given === 'string' ? given : '') ?? []
   const bytes = number === undefined ? given : Math.round(Number(number) * (UNITS[unit.toLowerCase()] ?? 1))
   if (typeof bytes === 'number' && Number.isInteger(bytes) && bytes >= least && bytes <= most) return bytes
-  const wanted = `a whole number of bytes from ${least} to ${most}, or a text such as '64mb'`
+  const wanted = `from ${text(least)} to ${text(most)}: a whole number of bytes, or a text such as '256MB'`
   throw new MillpondError('InvalidOption', `${name} must be ${wanted}; got ${shown(given)}`)
+}
+
+function text(bytes: number): string {
+  const unit = Object.entries(UNITS).findLast(([, size]) => bytes >= size && bytes % size === 0)
+  return unit === undefined ? `${bytes} bytes` : `${bytes / unit[1]}${unit[0].toUpperCase()}`
 }

@@ -1,5 +1,6 @@
 /** `millpond move`: what it tells people and programs, and its exit codes. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
@@ -66,14 +67,30 @@ test('jobs that cannot be moved make 1, a signal 143, and following until the si
   await Promise.all([pond.close(), old.close()])
 })
 
+test('a misspelt queue makes 3, a source that is not there 1, and neither leaves anything behind', async () => {
+  const { source, target } = await filled()
+  const queue = await ran(['move', source, target, '--queue', 'emials'])
+  assert.deepEqual([queue.code, queue.out], [3, ''])
+  assert.match(queue.err, /QueueUnknown: the source has no queue "emials"/)
+  const missing = target.replace('target', 'missing')
+  const file = await ran(['move', missing, target])
+  assert.deepEqual([file.code, file.out], [1, ''])
+  assert.match(file.err, /StoreUnavailable: there is no SQLite file .*missing-\d+\.db/)
+  for (const url of [missing, target]) assert.equal(existsSync(url.slice('sqlite:'.length)), false)
+})
+
 test('bad calls make 2', async () => {
   const { source } = await filled()
   const bad: [string[], RegExp][] = [
     [[], /SOURCE is missing/],
     [[source], /TARGET is missing/],
-    [[source, 'memory:', 'more'], /belongs to no option/],
+    [[source, 'memory:', 'more'], /too many arguments: 3 instead of 2 \(SOURCE TARGET\)/],
     [[source, source], /same store/],
-    [[source, 'env:NOT_SET'], /not set/],
+    [[source, 'env:NOT_SET'], /NOT_SET is not set/],
+    [[source, 'env:x://hidden'], /env:NAME is not set/],
+    [[source, 'memory:'], /would be lost/],
+    [['memory:', source], /of this process is empty/],
+    [[source, 'bullmq+redis://hidden@x'], /the source alone/],
     [[source, 'mysql://hidden@x'], /UnknownScheme/],
     [[source, 'memory:', '--folow'], /did you mean --follow/],
     [[source, 'memory:', '--queue', 'no name'], /--queue/],

@@ -50,7 +50,27 @@ test('a plan of what a queue has measured', async (t) => {
   const plan = JSON.parse(out)
   assert.equal(plan.measured.minutes, 5)
   assert.ok(plan.measured.rate > 0 && plan.measured.work > 0 && plan.workers >= 1, out)
-  assert.match((await ran(['plan', '--queue', 'q', '--store', store])).out, /^rate, 5 min +0\.01\/s$/m)
+  assert.match((await ran(['plan', '--queue', 'q', '--store', store])).out, /^rate, last 5 min +0\.01\/s$/m)
+})
+
+test('a plan of a queue that no job has run in, of none, and of no store', async (t) => {
+  const store = `sqlite:${join(scratch(t), 'plan.db')}`
+  const missing = await ran(['plan', '--queue', 'mails', '--store', store])
+  assert.deepEqual([missing.code, /there is no SQLite file/.test(missing.err)], [1, true])
+  const pond = await Millpond.open(store)
+  await pond.queue('mails').push(1)
+  await pond.close()
+  const fresh = await ran(['plan', '--queue', 'mails', '--store', store])
+  assert.match(fresh.out, /^jobs that wait now +1\nworkers +1\n\nNo job has ended/m)
+  const misspelt = await ran(['plan', '--queue', 'mials', '--store', store])
+  assert.deepEqual([misspelt.code, misspelt.out], [3, ''])
+  assert.match(misspelt.err, /QueueUnknown: the store has no queue "mials"; did you mean mails\?/)
+})
+
+test('waits are those after the backlog, and long times are minutes and seconds', async () => {
+  const { out } = await ran(['plan', '--rate', '100/s', '--work', '20ms', '--backlog', '100000'])
+  assert.match(out, /^mean wait after that +0ms$/m)
+  assert.match((await ran(['plan', '--rate', '6/h', '--work', '10m'])).out, /^mean wait +3m 20s$/m)
 })
 
 for (const [args, message] of [

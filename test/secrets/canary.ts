@@ -9,7 +9,7 @@ import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
 export const CANARY = 'zqCanary'
 
 /** The canary's bytes as inspected buffers and encodings show them. */
-const FORMS: readonly string[] = [CANARY, ...bytesOf(CANARY), ...base64Of(CANARY)]
+export const FORMS: readonly string[] = [CANARY, ...bytesOf(CANARY), ...base64Of(CANARY)]
 
 function bytesOf(text: string): string[] {
   const bytes = [...Buffer.from(text)]

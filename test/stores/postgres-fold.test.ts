@@ -74,6 +74,12 @@ describe('a claim folds', { skip }, () => {
       ])
     }))
 
+  test('pushes that name the same 10,000 groups, however often they name them', () =>
+    withGroups(async (store, schema) => {
+      for (let round = 0; round < 10; round++) await arrive(schema, { count: 2, names: 5000, step: 5000 })
+      assert.deepEqual(await fold(store, schema), [{ left: 0, groups: 10_000 }])
+    }))
+
   test('as many pushes as hold 100,000 names, of however few groups', () =>
     withGroups(async (store, schema) => {
       await arrive(schema, { count: 250, names: 1000, step: 0 })

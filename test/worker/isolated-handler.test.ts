@@ -159,9 +159,9 @@ test('options that do not fit are refused, with what to do', { timeout: 60_000 }
   const { queue } = await isolated(t)
   const module = moduleOf('told')
   for (const [isolate, message] of [
-    [{ memory: '1MB' }, /isolate\.memory must be .* from 100663296 to/],
-    [{ memory: 'much' }, /isolate\.memory must be .* such as '64mb'/],
-    [{ cpu: '5ms' }, /cpu/],
+    [{ memory: '1MB' }, /isolate\.memory must be from 96MB to 1024GB/],
+    [{ memory: 'much' }, /isolate\.memory must be .* such as '256MB'/],
+    [{ cpu: '5ms' }, /isolate\.cpu must be/],
     [{ ram: 1 }, /unknown option "ram"; known are memory, cpu/],
     [true, /isolate/],
   ] as const) {

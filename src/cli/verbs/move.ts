@@ -18,7 +18,7 @@ export const verb = defineVerb({
     follow: { help: 'goes on with what still comes to the source, until SIGINT or SIGTERM' },
     'dry-run': { help: 'only counts' },
     'no-settings': { help: 'leaves settings, pauses and limits of the queues behind' },
-    'no-headers': { help: 'leaves headers of messages of other programs behind (RabbitMQ)' },
+    'no-headers': { help: 'leaves headers of messages of other programs behind' },
     ...JSON_LINES,
   },
   notes:
@@ -64,11 +64,15 @@ export const verb = defineVerb({
 function urlOf(given: string | undefined, env: Environment): string {
   if (given === undefined) throw new UsageError('SOURCE and TARGET are missing')
   if (!given.startsWith('env:')) return given
-  const url = env[given.slice('env:'.length)]
-  // The name may be a URL that was mistyped.
-  if (url === undefined || url === '') throw new UsageError('env:NAME names a variable that is not set')
+  const name = given.slice('env:'.length)
+  const url = env[name]
+  if (url === undefined || url === '')
+    throw new UsageError(`${shownVariable(name)} is not set in the environment, or empty`)
   return url
 }
+
+/** What is no name may be a URL that was mistyped. */
+const shownVariable = (name: string): string => (/^[A-Za-z_]\w{0,60}$/.test(name) ? name : 'the variable of env:NAME')
 
 function showLines(terminal: Terminal, { queues, ...report }: MoveReport): void {
   for (const queue of queues) terminal.out(`${JSON.stringify(queue)}\n`)
@@ -76,13 +80,15 @@ function showLines(terminal: Terminal, { queues, ...report }: MoveReport): void 
 }
 
 function showFound(terminal: Terminal, { queues, remaining }: MoveReport): void {
-  terminal.out(countsTable(terminal, queues, ({ found }) => found))
+  if (queues.length > 0) terminal.out(countsTable(terminal, queues, ({ found }) => found))
+  else terminal.out('The source has no queues.\n')
   terminal.out(`${grouped(remaining)} jobs. Nothing was moved.\n`)
 }
 
 function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): void {
   const { queues, moved, repeated, remaining, ms } = report
-  terminal.out(countsTable(terminal, queues, (queue) => queue.moved))
+  if (queues.length > 0) terminal.out(countsTable(terminal, queues, (queue) => queue.moved))
+  else terminal.out('The source has no queues.\n')
   terminal.out(`${grouped(moved)} jobs moved in ${lasting(ms)}, ${grouped(rateOf(report))}/s.\n`)
   if (repeated > 0) terminal.out(`${grouped(repeated)} were there already, of an earlier run.\n`)
   for (const { queue, left } of queues) {
@@ -92,7 +98,10 @@ function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): v
     }
   }
   const others = remaining - report.left
-  if (others > 0) terminal.out(`${grouped(others)} are at the source${stop.aborted ? '' : ', which came later'}.\n`)
+  if (others > 0)
+    terminal.out(
+      `${grouped(others)} ${stop.aborted ? 'are still at the source: the same call goes on' : 'came to the source meanwhile'}.\n`,
+    )
 }
 
 function countsTable(terminal: Terminal, queues: readonly MovedQueue[], counts: (queue: MovedQueue) => Counts): string {

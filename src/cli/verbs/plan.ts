@@ -1,10 +1,14 @@
 /** `millpond plan` */
 import { Millpond } from '../../pond/millpond.ts'
 import { type Plan, plan, type QueuePlan } from '../../pond/plan.ts'
+import { assertExists } from '../../stores/existing.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import type { RateOption } from '../../values/rate.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
-import { grouped } from '../progress.ts'
+import { didYouMean } from '../did-you-mean.ts'
+import { grouped, lasting } from '../progress.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -81,41 +85,63 @@ async function measured(args: Arguments<Name>): Promise<QueuePlan> {
       minutes: args.whole('minutes', 1, 60),
     }),
   }
-  const pond = await Millpond.open(args.store())
+  const url = args.store()
+  await assertExists(url)
+  const pond = await Millpond.open(url)
   try {
-    return await pond.queue(args.text('queue') ?? '').plan(options)
+    const queue = args.text('queue') ?? ''
+    checkQueueName(queue)
+    const known = (await pond.stats()).map((stats) => stats.queue)
+    if (known.includes(queue)) return await pond.queue(queue).plan(options)
+    const message = `the store has no queue ${JSON.stringify(queue)}${didYouMean(queue, known)}`
+    throw new MillpondError('QueueUnknown', message)
   } finally {
     await pond.close()
   }
 }
 
 function show(terminal: Terminal, result: Plan | QueuePlan): void {
-  const { workers, processes, load, utilization, queue, drain, wait, formulas } = result
+  const isUnknown = 'measured' in result && result.formulas.length === 0 && result.measured.work === null
   const rows = [
+    ...('measured' in result ? measuredRows(result) : []),
+    ...(isUnknown ? [['workers', grouped(result.workers)]] : plannedRows(result)),
+  ]
+  terminal.out(table(terminal, null, rows))
+  if (isUnknown) {
+    terminal.out(
+      '\nNo job has ended in this time, so the run time is not known: one worker finds it out. Or give --work.\n',
+    )
+  }
+  for (const { figure, formula, source } of result.formulas) terminal.out(`\n${figure}: ${formula}\n  ${source}\n`)
+}
+
+function measuredRows({ measured: { rate, work, variation, backlog, minutes } }: QueuePlan): string[][] {
+  return [
+    [`rate, last ${minutes} min`, `${rate.toFixed(2)}/s`],
+    ['run time', work === null ? 'unknown' : `${time(work)} ± ${(variation * 100).toFixed(0)} %`],
+    ['jobs that wait now', grouped(backlog)],
+  ]
+}
+
+function plannedRows({ workers, processes, load, utilization, queue, drain, wait, formulas }: Plan): string[][] {
+  // A plan without a surge looks at the time after the backlog.
+  const later = drain > 0 && formulas.some(({ figure }) => figure === 'wait') ? ' after that' : ''
+  return [
     ['workers', grouped(workers)],
     ...(processes === workers ? [] : [['processes', grouped(processes)]]),
     ['jobs at once on average', load.toFixed(1)],
     ['utilization', `${(utilization * 100).toFixed(0)} %`],
     ['queue size', grouped(queue)],
     ['time to drain', time(drain)],
-    ['mean wait', time(wait.mean)],
-    ['longest wait', time(wait.longest)],
+    [`mean wait${later}`, time(wait.mean)],
+    [`longest wait${later}`, time(wait.longest)],
   ]
-  if ('measured' in result) {
-    const { rate, work, variation, backlog, minutes } = result.measured
-    rows.unshift(
-      [`rate, ${minutes} min`, `${rate.toFixed(2)}/s`],
-      ['run time', work === null ? 'unknown' : `${time(work)} ± ${(variation * 100).toFixed(0)} %`],
-      ['jobs that wait now', grouped(backlog)],
-    )
-  }
-  terminal.out(table(terminal, ['figure', ''], rows))
-  for (const { figure, formula, source } of formulas) terminal.out(`\n${figure}: ${formula}\n  ${source}\n`)
 }
 
-/** Milliseconds, to three digits. */
+/** Milliseconds, to three digits; from a minute on, whole seconds. */
 function time(ms: number): string {
+  if (ms < 0.001) return '0ms'
   if (ms < 1_000) return `${Number(ms.toPrecision(3))}ms`
-  if (ms < 60_000) return `${Number((ms / 1_000).toPrecision(3))}s`
-  return ms < 3_600_000 ? `${Number((ms / 60_000).toPrecision(3))}m` : `${Number((ms / 3_600_000).toPrecision(3))}h`
+  // A tiny part of a second would be rounded up.
+  return ms < 60_000 ? `${Number((ms / 1_000).toPrecision(3))}s` : lasting(Math.round(ms / 1_000) * 1_000)
 }

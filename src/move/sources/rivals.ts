@@ -8,6 +8,8 @@ const RIVALS: Readonly<Record<string, () => Promise<{ open: OpenRival }>>> = {
   'pgboss+postgresql': () => import('./pg-boss/index.ts'),
 }
 
+export const isRival = (url: string): boolean => Object.hasOwn(RIVALS, url.split(':', 1)[0] ?? '')
+
 /** @returns undefined: it is the URL of a store */
 export async function openRival(...[url, onTrouble, stop]: Parameters<OpenRival>): Promise<Source | undefined> {
   const [scheme = ''] = url.split(':', 1)

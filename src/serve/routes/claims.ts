@@ -3,8 +3,7 @@
 import type { Claimed, ClaimedJob, Encoded, Failure, JobError } from '../../store.ts'
 import { needs } from '../../values/capabilities.ts'
 import { timeText } from '../../values/duration.ts'
-import { decode, encode } from '../../values/encoding.ts'
-import { isMillpondError } from '../../values/errors.ts'
+import { decode, encode, isNotDecodable } from '../../values/encoding.ts'
 import { HistogramRecorder } from '../../values/histogram.ts'
 import { isId } from '../../values/ids.ts'
 import { jobError } from '../../values/job.ts'
@@ -160,7 +159,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       try {
         views.push(claimView(queue, claimed, now, lease))
       } catch (error) {
-        if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
+        if (!isNotDecodable(error)) throw error
         const { id, fence } = claimed
         // If this fails, the lease expires. The other jobs are claimed in any case.
         await store.operations

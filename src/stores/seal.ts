@@ -1,0 +1,136 @@
+/**
+ * A store that holds no payload in plain: data, progress, results and the text of errors are sealed on their way in and opened on their
+ * way out. What was stored in plain before stays readable.
+ */
+
+import type {
+  Completion,
+  Encoded,
+  Input,
+  JobRecord,
+  NewJob,
+  OperationName,
+  Output,
+  Store,
+  StoreTransactions,
+} from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+import type { Sealer, SealPlace } from '../values/seal.ts'
+
+type Of = Pick<SealPlace, 'queue' | 'id'>
+
+export function sealed(store: Store, sealer: Sealer): Store {
+  const { operations, transactions } = store
+
+  const sealPart = (part: SealPlace['part'], body: Encoded | null, { queue, id }: Of) =>
+    body === null ? null : sealer.seal(body, { part, queue, id })
+  const openPart = (part: SealPlace['part'], body: Encoded | null, { queue, id }: Of) =>
+    body === null ? null : sealer.open(body, { part, queue, id })
+  const pushed = (jobs: readonly NewJob[]) =>
+    jobs.map((job) => ({ ...job, data: sealer.seal(job.data, { part: 'data', queue: job.queue, id: job.id }) }))
+  const completed = (queue: string, items: readonly Completion[]) =>
+    items.map((item) => ({ ...item, result: sealPart('result', item.result, { queue, id: item.id }) }))
+
+  function opened<Kind extends JobRecord>(record: Kind): Kind {
+    const { data, error } = record
+    return {
+      ...record,
+      data: sealer.open(data, { part: 'data', queue: record.queue, id: record.id }),
+      progress: openPart('progress', record.progress, record),
+      result: openPart('result', record.result, record),
+      error: error === null ? null : sealer.openError(error, record),
+    }
+  }
+
+  function restored(record: JobRecord): JobRecord {
+    const { data, error } = record
+    return {
+      ...record,
+      data: sealer.seal(data, { part: 'data', queue: record.queue, id: record.id }),
+      progress: sealPart('progress', record.progress, record),
+      result: sealPart('result', record.result, record),
+      error: error === null ? null : sealer.sealError(error, record),
+    }
+  }
+
+  /** An update names no queue, which is part of what the data is sealed to. */
+  async function updated({ items }: Input<'update'>): Promise<Input<'update'>> {
+    const ids = items.flatMap(({ id, data }) => (data === undefined ? [] : [id]))
+    if (ids.length === 0) return { items }
+    const found = await operations.find({ ids })
+    const queues = new Map(found.flatMap((record) => (record === null ? [] : [[record.id, record.queue] as const])))
+    return {
+      items: items.map(({ data, ...item }) => {
+        const queue = queues.get(item.id)
+        // A job that the store does not know is not changed.
+        return data === undefined || queue === undefined
+          ? item
+          : { ...item, data: sealer.seal(data, { part: 'data', queue, id: item.id }) }
+      }),
+    }
+  }
+
+  const wrapped: Partial<{ [Name in OperationName]: (input: Input<Name>) => Promise<Output<Name>> }> = {
+    push: (input) => operations.push({ ...input, jobs: pushed(input.jobs) }),
+    claim: async (input) => {
+      const claimed = await operations.claim(input)
+      for (const job of claimed.jobs) {
+        // Not a copy: a store may know its claims by their identity.
+        Object.assign(job, { data: sealer.open(job.data, { part: 'data', queue: input.queue, id: job.id }) })
+      }
+      return claimed
+    },
+    complete: ({ queue, items }) => operations.complete({ queue, items: completed(queue, items) }),
+    fail: ({ queue, items }) =>
+      operations.fail({
+        queue,
+        items: items.map((item) => ({ ...item, error: sealer.sealError(item.error, { queue, id: item.id }) })),
+      }),
+    extend: ({ queue, items, lease }) =>
+      operations.extend({
+        ...{ queue, lease },
+        items: items.map((item) => ({
+          ...item,
+          progress: sealPart('progress', item.progress, { queue, id: item.id }),
+        })),
+      }),
+    update: async (input) => operations.update(await updated(input)),
+    restore: ({ records }) => operations.restore({ records: records.map(restored) }),
+    find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
+    list: async (input) => {
+      if (input.filter?.text !== undefined || input.filter?.errorText !== undefined) throw noText()
+      const { jobs, next } = await operations.list(input)
+      return { jobs: jobs.map(opened), next }
+    },
+  }
+
+  return {
+    ...store,
+    capabilities: { ...store.capabilities, text: false },
+    operations: { ...operations, ...wrapped },
+    ...(transactions && { transactions: sealedTransactions(transactions) }),
+  }
+
+  function sealedTransactions(plain: StoreTransactions): StoreTransactions {
+    return {
+      takesSettings: plain.takesSettings,
+      begin() {
+        const transaction = plain.begin()
+        return {
+          get query() {
+            return transaction.query
+          },
+          complete: ({ queue, items }) => transaction.complete({ queue, items: completed(queue, items) }),
+          rollback: () => transaction.rollback(),
+        }
+      },
+      push: (input) => plain.push({ ...input, jobs: pushed(input.jobs) }),
+    }
+  }
+}
+
+const noText = () =>
+  new MillpondError(
+    'NotSupported',
+    'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works',
+  )
