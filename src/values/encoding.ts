@@ -6,7 +6,7 @@ import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
 import { DEFAULTS } from './contract-defaults.ts'
-import { isMillpondError, MillpondError } from './errors.ts'
+import { MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
 import { errorSummary } from './safe-error.ts'
 import { isSealed, sealKeyId } from './sealed-form.ts'
@@ -82,11 +82,6 @@ export function decode(encoded: Encoded, what: string): unknown {
     if (error instanceof MillpondError) throw error
   }
   throw notDecodable()
-}
-
-/** Whether `decode` refused a stored value. */
-export function isNotDecodable(error: unknown): error is MillpondError {
-  return isMillpondError(error, 'PayloadNotDecodable') || isMillpondError(error, 'PayloadSealed')
 }
 
 function sealedError(body: Uint8Array, what: string): MillpondError {

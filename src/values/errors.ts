@@ -113,3 +113,8 @@ export function storeError(error: unknown, what: string): MillpondError {
     ? error
     : new MillpondError('StoreFailed', `${what} failed: ${safeText(error)}`, { cause: error })
 }
+
+/** Whether a stored value was refused when it was decoded. */
+export function isNotDecodable(error: unknown): error is MillpondError {
+  return isMillpondError(error, 'PayloadNotDecodable') || isMillpondError(error, 'PayloadSealed')
+}

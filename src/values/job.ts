@@ -1,7 +1,7 @@
 import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
 import { LAST_MOMENT } from './duration.ts'
-import { decode, isNestedTooDeep, isNotDecodable } from './encoding.ts'
-import { MillpondError } from './errors.ts'
+import { decode, isNestedTooDeep } from './encoding.ts'
+import { isNotDecodable, MillpondError } from './errors.ts'
 import { isError } from './realms.ts'
 
 /** What a handler sees of a claim beside the data. */

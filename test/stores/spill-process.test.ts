@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const BATCH = 50
 
-/** Pushes batches and works on them, and prints the numbers that are accepted (+) and done (-). */
+/** Pushes batches and works on them, none claimed ahead, and prints the numbers that are accepted (+) and done (-). */
 const CODE = `
   import { writeSync } from 'node:fs'
   const { spill, capacity } = JSON.parse(url)
@@ -18,7 +18,7 @@ const CODE = `
   queue.work(async ({ data }) => {
     await new Promise((resolve) => setTimeout(resolve, 1))
     writeSync(1, '-' + data + '\\n')
-  }, { concurrency: 4 })
+  }, { concurrency: 4, window: 0 })
   for (let n = 0; !pond.stopping.aborted; n += ${BATCH}) {
     const numbers = Array.from({ length: ${BATCH} }, (_, i) => n + i)
     await queue.pushMany(numbers)
@@ -86,6 +86,6 @@ test('a killed process loses what was in memory, and no more', async (t) => {
   // What was on its way back to memory comes again after a minute.
   const all = new Set([...done, ...(await rest(spill, 61_000))])
   const missing = accepted.filter((number) => !all.has(number))
-  // Memory holds its capacity, a take on its way, and what runs.
-  assert.ok(missing.length <= 210, `${missing.length} of ${accepted.length} were lost`)
+  // Memory holds its capacity and what runs; a batch may have been accepted beyond it.
+  assert.ok(missing.length <= 160, `${missing.length} of ${accepted.length} were lost`)
 })
