@@ -1,5 +1,5 @@
 /**
- * The times of a cron line, by croner: docs/decisions/074-croner-for-schedules.md. `contract/vectors/schedules.json` pins them.
+ * The times of a cron line, by croner: docs/decisions/077-croner-for-schedules.md. `contract/vectors/schedules.json` pins them.
  *
  * A line with one time a day fires once on days on which clocks change. Where the time does not exist, it fires when the
  * clock has been moved; where it comes twice, the first time counts. Other lines go by what the clock shows: they fire in
