@@ -165,3 +165,94 @@ language plpgsql stable as $$
 begin
   return (select min(next_at) from millpond.schedules where not paused and next_at is not null and next_at > p_now);
 end $$;
+
+-- schedule: declares a schedule from SQL, in the caller's transaction. The process that sweeps next plans it, or reports a line that it
+-- cannot read. data: text, json or jsonb. Durations are ms.
+-- Out: the outcome, as of declare_schedules.
+create or replace function millpond.schedule(
+  name text, "when" text, queue text, data text, tz text default 'UTC', missed text default 'once', jitter bigint default 0,
+  "from" timestamptz default null, until timestamptz default null, paused boolean default false, priority integer default 4,
+  key text default null, "group" text default null, cost integer default 1, attempts integer default null, timeout bigint default null
+) returns text
+language plpgsql security definer set search_path = millpond, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  v_line text := btrim("when");
+  v_from bigint := floor(extract(epoch from "from") * 1000);
+  v_until bigint := floor(extract(epoch from until) * 1000);
+  v_data text := data::json::text;
+  v_declared text;
+begin
+  if name is null or name !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' or queue is null or queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
+    raise exception 'InvalidName: a schedule or queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
+      using errcode = '22023';
+  elsif data is null then
+    raise exception 'InvalidOption: data is null; give ''null'' to mean the JSON value' using errcode = '22023';
+  elsif octet_length(v_data) > 65536 then
+    raise exception 'PayloadTooLarge: the data of a schedule may have 65536 bytes' using errcode = 'MP002';
+  elsif coalesce(v_line, '') !~ '^([^ ]+ +){4,5}[^ ]+$|^@[a-z]+$|^every +[0-9]+([.][0-9]+)?(ms|s|m|h|d)$' then
+    raise exception 'InvalidOption: a schedule is a cron line of 5 or 6 fields, a name such as @daily, or ''every 90s'''
+      using errcode = '22023';
+  elsif v_line like 'every%' and interval_of(v_line) < 1000 then
+    raise exception 'InvalidOption: an interval is at least 1 s' using errcode = '22023';
+  elsif coalesce(missed, '') not in ('once', 'skip', 'all') then
+    raise exception 'InvalidOption: missed is once, skip or all' using errcode = '22023';
+  elsif coalesce(jitter, -1) not between 0 and 3155760000000 then
+    raise exception 'InvalidOption: jitter is at least 0 ms' using errcode = '22023';
+  elsif v_from > v_until then
+    raise exception 'InvalidOption: from must not be after until' using errcode = '22023';
+  elsif timeout not between 1 and 2073600000 then
+    raise exception 'InvalidOption: timeout is 1 to 2073600000 ms, 24 days' using errcode = '22023';
+  elsif priority is null or priority not between 0 and 9 or cost is null or cost not between 1 and 10000
+    or attempts not between 1 and 1000000 then
+    raise exception 'InvalidOption: priority is 0 to 9, cost 1 to 10000, attempts 1 to 1000000' using errcode = '22023';
+  elsif octet_length(key) not between 1 and 255 or octet_length("group") not between 1 and 255 then
+    raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
+  end if;
+  begin
+    if coalesce(tz, '') !~ '^[A-Za-z]+(/[A-Za-z0-9_+-]+)*$' then raise exception using errcode = '22023'; end if;
+    perform clock_timestamp() at time zone tz;
+  exception when invalid_parameter_value then
+    raise exception 'InvalidOption: tz must be an IANA time zone such as Europe/Paris' using errcode = '22023';
+  end;
+  perform check_data(data);
+  -- As JSON.stringify writes it: vectors/schedules.json, versions.
+  v_declared := '[' || concat_ws(',', to_json(v_line), to_json(tz), to_json(missed), jitter, coalesce(v_from::text, 'null'),
+    coalesce(v_until::text, 'null'), to_json(queue), priority, coalesce(to_json(key)::text, 'null'),
+    coalesce(to_json("group")::text, 'null'), cost, coalesce(attempts::text, 'null'), coalesce(timeout::text, 'null'), '"json"') || ']';
+  return (declare_schedules(json_build_array(json_build_object(
+    'name', name, 'version', left(encode(sha256(convert_to(v_declared || v_data, 'UTF8')), 'hex'), 32), 'when', v_line, 'tz', tz,
+    'missed', missed, 'jitter', jitter, 'from', v_from, 'until', v_until, 'paused', coalesce(paused, false), 'again', false,
+    'job', json_build_object('queue', queue, 'priority', priority, 'key', key, 'group', "group", 'cost', cost, 'attempts', attempts,
+      'timeout', timeout, 'data', 'j' || v_data)))))[1];
+end $$;
+
+-- Of `every 90s`, in ms.
+create or replace function millpond.interval_of(line text) returns numeric
+language sql immutable as $$
+  select substring(line from '[0-9.]+')::numeric
+    * (case substring(line from '[a-z]+$') when 'ms' then 1 when 's' then 1000 when 'm' then 60000 when 'h' then 3600000 else 86400000 end)
+$$;
+
+create or replace function millpond.schedule(
+  name text, "when" text, queue text, data json, tz text default 'UTC', missed text default 'once', jitter bigint default 0,
+  "from" timestamptz default null, until timestamptz default null, paused boolean default false, priority integer default 4,
+  key text default null, "group" text default null, cost integer default 1, attempts integer default null, timeout bigint default null
+) returns text
+language sql security definer set search_path = millpond, pg_temp
+as $$
+  select millpond.schedule(name, "when", queue, data::text, tz, missed, jitter, "from", until, paused, priority, key, "group", cost,
+    attempts, timeout)
+$$;
+
+create or replace function millpond.schedule(
+  name text, "when" text, queue text, data jsonb, tz text default 'UTC', missed text default 'once', jitter bigint default 0,
+  "from" timestamptz default null, until timestamptz default null, paused boolean default false, priority integer default 4,
+  key text default null, "group" text default null, cost integer default 1, attempts integer default null, timeout bigint default null
+) returns text
+language sql security definer set search_path = millpond, pg_temp
+as $$
+  select millpond.schedule(name, "when", queue, data::text, tz, missed, jitter, "from", until, paused, priority, key, "group", cost,
+    attempts, timeout)
+$$;

@@ -1,4 +1,4 @@
-import type { Declaration, ScheduleRecord, Store } from '../store.ts'
+import type { Declaration, DeclareOutcome, ScheduleRecord, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -44,6 +44,14 @@ export interface PreviewOptions {
   count?: number | undefined
 }
 
+type Declared<Data> = [
+  name: unknown,
+  when: unknown,
+  queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+  data: Data,
+  options: ScheduleOptions | undefined,
+]
+
 const { declare: DECLARE_EVERY, data: MOST_DATA } = DEFAULTS.schedule
 const PAGE = 100
 
@@ -59,14 +67,17 @@ export class Schedules {
     this.#pond = pond
   }
 
+  /** @internal Tells from then on that this process declares it. */
+  async declare<Data>(...given: Declared<Data>): Promise<void> {
+    const { declaration } = await this.declareOnce(...given)
+    this.#own.set(declaration.name, { ...declaration, again: true })
+    this.#timer ??= setInterval(() => void this.#declareAgain(), DECLARE_EVERY).unref()
+  }
+
   /** @internal */
-  async declare<Data>(
-    given: unknown,
-    when: unknown,
-    queue: Pick<Queue<Data>, 'name' | 'prepare'>,
-    data: Data,
-    options: ScheduleOptions | undefined,
-  ): Promise<void> {
+  async declareOnce<Data>(
+    ...[given, when, queue, data, options]: Declared<Data>
+  ): Promise<{ declaration: Declaration; outcome: DeclareOutcome | undefined }> {
     const store = this.#store('schedule')
     const name = checkScheduleName(given)
     const { timing, paused, job: jobOptions } = scheduleSettings(name, when, options)
@@ -77,10 +88,9 @@ export class Schedules {
     }
     const job = { queue: queue.name, priority, key, group, cost, attempts, timeout, data: encoded }
     const declaration = { ...timing, name, version: versionOf(timing, job), paused, job, again: false }
-    await store.operations.declare({ schedules: [declaration] })
-    this.#own.set(name, { ...declaration, again: true })
-    this.#timer ??= setInterval(() => void this.#declareAgain(), DECLARE_EVERY).unref()
+    const [outcome] = await store.operations.declare({ schedules: [declaration] })
     this.#pond.due(0)
+    return { declaration, outcome }
   }
 
   /** All schedules by name. @throws NotSupported (a store without `schedules`), Closed, `Store…` */
@@ -89,7 +99,7 @@ export class Schedules {
     const infos: ScheduleInfo[] = []
     for (let after: string | undefined; ; ) {
       const page = await store.operations.schedules({ limit: PAGE, ...(after !== undefined && { after }) })
-      infos.push(...page.map(infoOf))
+      infos.push(...page.map(scheduleInfo))
       after = page.at(-1)?.name
       if (page.length < PAGE) return infos
     }
@@ -182,7 +192,7 @@ export class Schedules {
 
 const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
 
-function infoOf(record: ScheduleRecord): ScheduleInfo {
+export function scheduleInfo(record: ScheduleRecord): ScheduleInfo {
   const { name, when, tz, missed, jitter, paused, planned, job } = record
   return {
     ...{

@@ -21,6 +21,7 @@ import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
 
@@ -68,6 +69,7 @@ export class Service {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...planRoutes(context)],
+      schedules: scheduleRoutes(context),
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)
