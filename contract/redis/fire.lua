@@ -6,7 +6,7 @@
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @fired
 -- Head: as of `push`, then decided: when `firing` decided them, or `due-schedules` told of them, by its server's time.
 -- In:  as of `push`.
--- Out: as of `push`. A job that an earlier call has pushed is 0, whether or not it is still there.
+-- Out: as of `push`. A job that an earlier call has pushed and that is gone is 0.
 -- Invariant: a job is pushed once, however often this is called. A call that comes ten minutes after `decided` does nothing: [2].
 
 local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @fired')

@@ -46,7 +46,7 @@ local function push_jobs(K, ids, fired)
     local priority, key = value[1], value[7]
     local existing = (found[i] or taken[id]) and id
     if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
-    if (AGAIN and found[i] or fired and fired[id]) and not taken[id] then
+    if not taken[id] and (AGAIN and found[i] or fired and fired[id] and not found[i]) then
       outcomes[i + 1] = 0
       taken[id] = true
     elseif existing then

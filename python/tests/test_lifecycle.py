@@ -162,7 +162,7 @@ def outward(given: Any) -> Any:
         name, value = {"start": "from"}.get(each.name, camel(each.name)), outward(getattr(given, each.name))
         if name == "id" and value.startswith(PREFIX):
             value = bytes.fromhex(value[-12:]).lstrip(b"\0").decode()
-        elif name in TIMES and value is not None:
+        elif name in TIMES and isinstance(value, int):
             value -= EPOCH
         elif name == "histograms":
             value.sort(key=lambda slice: (slice["priority"], slice["metric"]))

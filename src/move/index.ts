@@ -11,7 +11,7 @@ import { dryRun, Mover, wanted } from './mover.ts'
 import { checkedMoveOptions, type MoveEnd, type MoveOptions, type MoveReport } from './options.ts'
 import { retried, retrying } from './retry.ts'
 import { isSameStore } from './same-store.ts'
-import { checkSchedules, moveSchedule, schedulesOf } from './schedules.ts'
+import { checkSchedules, moveSchedules, schedulesOf } from './schedules.ts'
 import { checkSettings, giveSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { ClaimSource } from './sources/claims.ts'
@@ -57,10 +57,7 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
     if (checked.settings !== false)
       for (const { queue } of await wanted(from, checked.queues)) await prepare(queue, false)
     checkSchedules(to, schedules)
-    for (const { name } of store === undefined ? [] : schedules) {
-      stop.throwIfAborted()
-      await moveSchedule(store, retrying(to, onTrouble, stop), name)
-    }
+    if (store !== undefined) await moveSchedules(store, retrying(to, onTrouble, stop), schedules, stop)
     const report = await new Mover(from, new Target(to), checked, (queue) => prepare(queue, true)).run()
     return { ...report, schedules: schedules.length }
   } finally {

@@ -34,8 +34,20 @@ export function checkSchedules({ name, capabilities }: Store, schedules: readonl
   )
 }
 
-/** Both stores repeat calls. A step that was done already changes nothing. */
-export async function moveSchedule(from: Store, to: Store, name: string): Promise<void> {
+/** Both stores repeat calls. A step that was done already changes nothing. @param stop ends it with the reason of the signal */
+export async function moveSchedules(
+  from: Store,
+  to: Store,
+  schedules: readonly ScheduleRecord[],
+  stop: AbortSignal,
+): Promise<void> {
+  for (const { name } of schedules) {
+    stop.throwIfAborted()
+    await moveSchedule(from, to, name)
+  }
+}
+
+async function moveSchedule(from: Store, to: Store, name: string): Promise<void> {
   const taken = await take(from, name)
   if (taken === undefined) return
   const { record, next } = taken

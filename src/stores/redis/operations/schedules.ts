@@ -80,7 +80,7 @@ async function decide(
   firings: readonly Firing[],
 ): Promise<{ now: number; taken: readonly boolean[] }> {
   const lists = firings.map(({ name, version, expected, next }) => [name, version, expected, next ?? false])
-  const bytes = firings.flatMap(({ jobs }) => {
+  const bytes = firings.flatMap(({ jobs }): (string | Buffer)[] => {
     const [first] = jobs
     return first === undefined ? ['', ''] : [idBytes(first.id), firingBytes(jobs)]
   })
