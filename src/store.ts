@@ -107,7 +107,7 @@ export interface Operations {
   fail(input: OfQueue<Failure>): Promise<FailOutcome[]>
   /** Gives claims back: the job waits at its old place, and the claim does not count as an attempt. */
   release(input: OfQueue<Release>): Promise<HoldOutcome[]>
-  /** Extends leases and keeps progress. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
+  /** Extends leases, keeps progress and adds to logs. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
   /**
    * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten; and
@@ -197,6 +197,8 @@ export interface Capabilities {
   keys: boolean
   /** Results and progress are kept. Where false, they are dropped. */
   results: boolean
+  /** The log of a job is kept. Where false, its lines are dropped. */
+  logs: boolean
   /** `running` of a queue. */
   limits: boolean
   /** `rate` of a queue, `pause` of a release. */

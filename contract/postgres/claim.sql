@@ -133,10 +133,11 @@ begin
         delete from waiting where ctid = any (v_ctids) returning *
       ), moved as (
         insert into running (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
-          "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
+          "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log,
+          lease_until)
         select place, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
           key,
-          "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + holds
+          "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, at + holds
         from taken
         returning *
       ), sorted as (

@@ -1,11 +1,12 @@
 -- complete: claims' jobs are done.
--- In:  queue; ids and fences, in step. results: tagged texts, null where there is none, in step, too; null: no results.
+-- In:  queue; ids and fences, in step. results: tagged texts, null where there is none, in step, too; null: no results. logs: new lines
+--      of each job's log, with a line feed between them, in the same way.
 -- Out: which of them were completed, counted from 1; null: all.
 -- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
 --      Rows of `running` are locked in the order of their ids, here and wherever several are: so no two calls wait for each other.
 
 create or replace function millpond.complete(
-  queue text, ids uuid[], fences bigint[], results text[] default null, now bigint default null
+  queue text, ids uuid[], fences bigint[], results text[] default null, logs text[] default null, now bigint default null
 ) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -29,17 +30,19 @@ begin
     v_segment := current_segment();
     with ended as (
       delete from running using (
-        select * from unnest(complete.ids, complete.fences, complete.results) with ordinality as given(id, fence, result, nth) order by id
+        select * from unnest(complete.ids, complete.fences, complete.results, complete.logs) with ordinality
+          as given(id, fence, result, lines, nth) order by id
       ) as held
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
-      returning running.*, held.result, held.nth
+      returning running.*, held.result, held.lines, held.nth
     ), kept as (
       insert into done (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
         "group",
-        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, segment,
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, finished_at, segment,
         result_encoding, result, result_bytes)
       select place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
-        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_segment,
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error,
+        case when lines is null then log else log_with(log, lines) end, v_now, v_segment,
         encoding_of(result), text_of(result), bytes_of(result)
       from ended
     )

@@ -1,13 +1,14 @@
 -- extend: a worker is still at its jobs.
 -- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an
---      array.
+--      array. logs: as of `complete`.
 -- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
 -- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is
 --      about to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
 --      Such a row counts as held: the next extension tells what became of it.
 
 create or replace function millpond.extend(
-  queue text, lease bigint, ids uuid[], fences bigint[], progress text[] default null, now bigint default null
+  queue text, lease bigint, ids uuid[], fences bigint[], progress text[] default null, logs text[] default null,
+  now bigint default null
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -25,13 +26,14 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   select id, coalesce(extend.lease, queues.lease) into v_queue, v_lease from queues where name = extend.queue;
   for held in
-    select given.* from unnest(extend.ids, extend.fences, extend.progress) as given(id, fence, progress)
+    select given.* from unnest(extend.ids, extend.fences, extend.progress, extend.logs) as given(id, fence, progress, lines)
   loop
     update running set
       lease_until       = greatest(lease_until, v_now + v_lease),
       progress_encoding = case when held.progress is null then progress_encoding else encoding_of(held.progress) end,
       progress          = case when held.progress is null then progress else text_of(held.progress) end,
-      progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end
+      progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end,
+      log               = case when held.lines is null then log else log_with(log, held.lines) end
     where ctid = (select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue for update skip locked);
     -- Put in its place: appending would copy all of the array each time.
     v_at := v_at + 1;

@@ -1,6 +1,6 @@
 -- fail: claims' attempts failed.
 -- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's
---      policy; null: none.
+--      policy; null: none; log: new lines of its job's log, with a line feed between them; null: none.
 -- Out: a text per failure: retry, dead or stale.
 -- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
 
@@ -35,14 +35,16 @@ begin
   select * into v_policy from queues where name = fail.queue;
   v_queue := v_policy.id;
   for held in
-    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence bigint, error text, delay text)) with ordinality
-      as given(id, fence, error, delay, nth) order by id
+    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence bigint, error text, delay text, log text))
+      with ordinality
+      as given(id, fence, error, delay, lines, nth) order by id
   loop
     delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;
     if not found then
       v_outcomes[held.nth] := 'stale';
       continue;
     end if;
+    if held.lines is not null then job.log := log_with(job.log, held.lines); end if;
     job.error := case when octet_length(held.error) <= 1048576 then held.error
       else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then

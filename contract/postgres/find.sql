@@ -11,7 +11,7 @@ language sql stable as $$
     'data', millpond.body_of(j.encoding, j.data, j.data_bytes),
     'progress', millpond.body_of(j.progress_encoding, j.progress, j.progress_bytes),
     'result', millpond.body_of(j.result_encoding, j.result, j.result_bytes),
-    'error', j.error)
+    'error', j.error, 'log', j.log)
 $$;
 
 create or replace function millpond.find(ids uuid[], listener text default null) returns setof json

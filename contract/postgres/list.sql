@@ -58,7 +58,8 @@ create or replace function millpond.bytes_in(j millpond.jobs) returns bigint
 language sql immutable as $$
   select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0)
     + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
-    + coalesce(octet_length(j.result), octet_length(j.result_bytes), 0)::bigint
+    + coalesce(octet_length(j.result), octet_length(j.result_bytes), 0)
+    + coalesce(octet_length(j.log), 0)::bigint
 $$;
 
 create or replace function millpond.matches(j millpond.jobs, p_filter jsonb) returns boolean

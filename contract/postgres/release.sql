@@ -1,12 +1,12 @@
 -- release: claims are given back unstarted.
--- In:  queue; ids and fences, in step; pauses: ms in step, or null: none.
+-- In:  queue; ids and fences, in step; pauses: ms in step, or null: none. logs: as of `complete`.
 -- Out: which of them were released, counted from 1; null: all.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause its start is given back to
 --      the rates; with one, nothing of its group is claimed before that is over, or of the queue if that is not grouped or the job has
 --      no group.
 
 create or replace function millpond.release(queue text, ids uuid[], fences bigint[], pauses bigint[] default null,
-  now bigint default null) returns integer[]
+  logs text[] default null, now bigint default null) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -32,15 +32,17 @@ begin
   if v_limits is not null then select * into v_rates from limits where limits.queue = v_queue; end if;
   with given as (
     delete from running using (
-      select * from unnest(release.ids, release.fences, release.pauses) with ordinality as given(id, fence, pause, nth) order by id
+      select * from unnest(release.ids, release.fences, release.pauses, release.logs) with ordinality
+        as given(id, fence, pause, lines, nth) order by id
     ) as held
     where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
-    returning running.*, held.pause, held.nth
+    returning running.*, held.pause, held.lines, held.nth
   ), back as (
     insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, cost, line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
     select place, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, cost, v_line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error,
+      case when lines is null then log else log_with(log, lines) end
     from given
   )
   select array_agg(nth::integer), array_agg(distinct coalesce("group", '')),

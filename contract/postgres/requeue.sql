@@ -43,10 +43,11 @@ begin
     delete from retired where id = v_id;
     v_line := line_back(job.queue);
     insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
     values (job.place, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
       job.key, job."group",
-      job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
+      job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error,
+      job.log);
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
     insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
     select name into v_name from millpond.queues where id = job.queue;

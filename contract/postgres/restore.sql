@@ -25,17 +25,18 @@ begin
       greatest(coalesce(fence, 0), v_removed), coalesce(attempt, 0), attempts, priority, coalesce(cost, 1),
       case when limits = 'groups' and state = 'waiting' then -1 else 0 end,
       state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
-      millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error, null
+      millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error,
+      case when log is not null then millpond.log_with(null, log) end, null
     )::millpond.waiting
     from (
       select given.*, queues.id as queue_id, queues.limits
       from rows from (json_to_recordset(p_records) as (
         id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
         cost integer, timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, worker text, data text,
-        progress text, error text
+        progress text, error text, log text
       )) with ordinality as given(
         id, queue, state, priority, attempt, attempts, fence, key, "group", cost, timeout, trace, pushed_at, due_at, started_at, worker,
-        data, progress, error, nth
+        data, progress, error, log, nth
       ) join millpond.queues on queues.name = given.queue
       order by nth
     ) as each
@@ -104,7 +105,7 @@ begin
       id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
         cost integer,
       timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, "finishedAt" bigint, worker text,
-      data text, progress text, result text, error text)
+      data text, progress text, result text, error text, log text)
   loop
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
@@ -144,6 +145,7 @@ begin
     job.progress := text_of(given.progress);
     job.progress_bytes := bytes_of(given.progress);
     job.error := given.error;
+    job.log := case when given.log is not null then log_with(null, given.log) end;
     if job.key is not null and job.state in ('scheduled', 'waiting') then
       insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
       if not found then

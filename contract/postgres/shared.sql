@@ -12,25 +12,25 @@ select q.name as queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
-  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error
+  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error
+  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log
 from millpond.done j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
 create or replace function millpond.states() returns text[]
@@ -188,6 +188,22 @@ create or replace function millpond.body_of(p_encoding text, p_text text, p_byte
 language sql immutable parallel safe as $$
   select case p_encoding when 'json' then 'j' || p_text when 'msgpack' then 'm' || encode(p_bytes, 'base64')
     when 'bytes' then 'b' || encode(p_bytes, 'base64') end
+$$;
+
+-- A job's log with further lines, which are separated by line feeds; null: none. Lines that are there already are left out; of the others
+-- the last 100 are kept, and of those as many as have 65536 bytes.
+create or replace function millpond.log_with(p_log text, p_lines text) returns text
+language sql immutable parallel safe as $$
+  select string_agg(line, E'\n' order by nth) from (
+    select line, nth, count(*) over newest as lines, sum(octet_length(line) + 1) over newest as bytes
+    from (
+      select line, min(nth) as nth
+      from unnest(string_to_array(concat_ws(E'\n', p_log, p_lines), E'\n')) with ordinality as each(line, nth)
+      group by line
+    ) as own
+    window newest as (order by nth desc)
+  ) as sized
+  where lines <= 100 and bytes <= 65536
 $$;
 
 -- A running job's row, already taken out of its table, is waiting again, or scheduled. It keeps its place. Causes are those of `moves`.

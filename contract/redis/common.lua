@@ -43,7 +43,8 @@
 --   blocked    SET of groups of which as many jobs run as may, and others wait: an ending adds its group to `touched` if that is here
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
---   results, progress   HASH id → encoded value
+--   results, progress   HASH id → encoded value. In `progress` also, of jobs with a log, the id and `l` → its lines, with a line feed
+--              between them: a hash of its own would be a key of every call
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were

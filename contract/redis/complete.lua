@@ -1,9 +1,10 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include endings.lua
+-- @include log.lua
 -- complete: claims' jobs are done.
 -- KEYS: queue jobs states keys running done results progress errors slots blocked touched @ends
--- Head: fences: a list, or one number for all.
+-- Head: fences: a list, or one number for all; logs: of each claim, its new lines with a line feed between them, or false; nil: none.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
 --      before, a job that is done by this very claim is ok.
@@ -14,6 +15,7 @@ local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
 for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
 local fences = type(HEAD[6]) == 'table' and HEAD[6]
+local logs = HEAD[7]
 local found = hmget(K.states, ids)
 local keyed = redis.call('EXISTS', K.keys) == 1
 local kept, limits = keep(K, true)
@@ -51,6 +53,7 @@ for i = 1, count do
       free_slot(group)
     end
     local result = ARGV[i + 3]
+    if logs then add_log(K, id, logs[i]) end
     if result and result ~= '' then results[#results + 1], results[#results + 2] = id, result end
   elseif AGAIN and state and state[2] == fence and state[1] == 'done' then
     outcomes[i] = 0

@@ -1,15 +1,17 @@
 -- What scripts that tell all about a job share.
 
 -- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
--- progress, error, result, record. Absent: false. @return how many bytes
+-- progress, error, result, record, log. Absent: false. @return how many bytes
 local function describe(K, out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE
   local finished = state[1] == 'running' and tonumber(redis.call('ZSCORE', K.running, id)) or state[6]
+  local told = redis.call('HMGET', K.progress, id, id .. 'l')
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = id, state[1], state[2], state[3], state[4], state[5]
-  out[n + 7], out[n + 8], out[n + 9] = finished, state[7], redis.call('HGET', K.progress, id)
+  out[n + 7], out[n + 8], out[n + 9] = finished, state[7], told[1]
   out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
-  return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #record
+  out[n + 13] = told[2]
+  return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #(told[2] or '') + #record
 end
 
 -- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are

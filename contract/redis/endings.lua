@@ -41,7 +41,12 @@ local function forget(K, ids)
   if #ids == 0 then return end
   call('HDEL', K.jobs, ids)
   call('HDEL', K.states, ids)
-  for _, key in ipairs({ K.results, K.progress, K.errors }) do
+  for _, key in ipairs({ K.results, K.errors }) do
     if redis.call('EXISTS', key) == 1 then call('HDEL', key, ids) end
   end
+  if redis.call('EXISTS', K.progress) == 0 then return end
+  local logs = {}
+  for i = 1, #ids do logs[i] = ids[i] .. 'l' end
+  call('HDEL', K.progress, ids)
+  call('HDEL', K.progress, logs)
 end

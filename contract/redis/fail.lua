@@ -2,9 +2,10 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include log.lua
 -- fail: claims' attempts failed.
 -- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched @due @ends
--- Head: nothing further.
+-- Head: logs: as of `complete`.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
 --      random number from 0 to below 1: by the queue's policy.
 -- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have
@@ -29,7 +30,7 @@ local function backoff(attempt, random)
   return math.floor(delay * (1 - jitter * random))
 end
 
-local function settle(id, fence, failure, delay)
+local function settle(id, fence, failure, delay, lines)
   local state = state_of(K, id)
   if not state or state[2] ~= fence then return 1 end
   if state[1] ~= 'running' then
@@ -42,6 +43,7 @@ local function settle(id, fence, failure, delay)
   if GROUPED then free_slot(list[5]) end
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
+    if kept > 0 then add_log(K, id, lines) end
     unkey(K, id, list)
     finished[#finished + 1] = id
     if kept == 0 then
@@ -54,6 +56,7 @@ local function settle(id, fence, failure, delay)
     end
     return 2
   end
+  add_log(K, id, lines)
   local ms = string.sub(delay, 1, 1) == 'r' and backoff(attempt, tonumber(string.sub(delay, 2))) or tonumber(delay)
   local due = math.min(NOW + ms, SPAN - 1)
   redis.call('HSET', K.errors, id, failure)
@@ -69,7 +72,7 @@ end
 
 for i = 1, count do
   if read_bytes >= LARGE then break end
-  outcomes[i] = settle(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2])
+  outcomes[i] = settle(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2], HEAD[6] and HEAD[6][i])
 end
 if GROUPED then freed_slots(K) end
 if scheduled then note_due(K) end

@@ -4,7 +4,7 @@
 -- KEYS: queue jobs states running results progress errors
 -- Head: nothing further.
 -- In:  ids.
--- Out: [left, item…]: twelve items per job that is known here, as in described.lua. left: how many of the last ids are left to another
+-- Out: [left, item…]: thirteen items per job that is known here, as in described.lua. left: how many of the last ids are left to another
 --      call, since jobs are large.
 -- Invariant: changes no job. Where one is not finished, the queue is marked as watched, for the bell when it is.
 
@@ -14,7 +14,7 @@ for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
 out[1] = describe_all(K, out, ids)
 
 local FINAL = { done = true, dead = true, cancelled = true }
-for i = 3, #out, 12 do
+for i = 3, #out, 13 do
   if not FINAL[out[i]] then live = true end
 end
 if live then

@@ -4,17 +4,18 @@
 -- @include endings.lua
 -- @include grouped.lua
 -- @include limits.lua
+-- @include log.lua
 -- release: claims are given back unstarted.
--- KEYS: queue jobs states running pages waiting limits lines slots groups names blocked touched
--- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0.
+-- KEYS: queue jobs states running pages waiting progress limits lines slots groups names blocked touched
+-- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0. logs: as of `complete`.
 -- In:  two items per claim: id, fence.
 -- Out: per claim, 0: ok, 1: stale, or 2: ok, and the pause holds for the whole queue; none of the last ones if the jobs are large: send
 --      those again. If the same call may have taken effect before, a job that waits since this very claim is ok.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause the start is given back to
 --      the rates.
 
-local K = keys_of('queue jobs states running pages waiting limits lines slots groups names blocked touched')
-local pauses = HEAD[6]
+local K = keys_of('queue jobs states running pages waiting progress limits lines slots groups names blocked touched')
+local pauses, logs = HEAD[6], HEAD[7]
 local kept = redis.call('HGET', K.queue, 'limits')
 GROUPED = kept == 'groups'
 local limits = (kept or pauses) and limits_of(K, GROUPED)
@@ -33,6 +34,7 @@ for i = 1, (#ARGV - 2) / 2 do
     local list = facts_of(K, id)
     redis.call('ZREM', K.running, id)
     released = released + 1
+    if logs then add_log(K, id, logs[i]) end
     if GROUPED then free_slot(list[5]) end
     if pause > 0 then limits.pause(list[5], pause)
     elseif limits then limits.give_back(list[5], state[5], list[9] or 1) end

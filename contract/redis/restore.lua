@@ -2,12 +2,13 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include log.lua
 -- restore: jobs are put back as they were.
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends
 -- Head: floor, partitions: as of `push`.
--- In:  six items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress and error, each nothing where there is
---      none.
+-- In:  seven items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
+--      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress, error and log, each nothing
+--      where there is none.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
 
@@ -23,7 +24,7 @@ local keep = { done = tonumber(settings[4]) or DEFAULT.keepDone, dead = tonumber
 keep.cancelled = keep.dead
 local place, soon, outcomes = tonumber(settings[6]) or 0, false, { listed and 1 or 0 }
 
-local function restore(id, list, data, ...)
+local function restore(id, list, data, lines, ...)
   if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
   local state, due, finished, key, kept = list[1], list[4], list[6], list[13], keep[list[1]]
   if not kept and key and redis.call('HEXISTS', K.keys, key) == 1 then return 1 end
@@ -35,6 +36,7 @@ local function restore(id, list, data, ...)
     local value = select(i, ...)
     if value ~= '' then redis.call('HSET', K[name], id, value) end
   end
+  add_log(K, id, lines ~= '' and lines)
   if kept then
     redis.call('ZADD', K[state], text(finished), id)
     note_end(K, finished + kept)
@@ -49,9 +51,9 @@ local function restore(id, list, data, ...)
   return 0
 end
 
-for i = 3, #ARGV, 6 do
+for i = 3, #ARGV, 7 do
   local at = #outcomes + 1
-  outcomes[at] = restore(ARGV[i], cmsgpack.unpack(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
+  outcomes[at] = restore(ARGV[i], cmsgpack.unpack(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 6], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
 end
 redis.call('HSET', K.queue, 'places', text(place))
 local came = entered(K)

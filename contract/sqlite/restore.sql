@@ -8,7 +8,7 @@
 -- @statement restore
 insert into millpond_jobs (
   id, queue, state, priority, fence, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker,
-  timeout, key, "group", cost, trace, encoding, data, progress_encoding, progress, result_encoding, result, error
+  timeout, key, "group", cost, trace, encoding, data, progress_encoding, progress, result_encoding, result, error, log
 )
 values (
   :id, :queue, :state, :priority,
@@ -17,6 +17,6 @@ values (
   :cost, :trace, :encoding, coalesce(:data, x''),
   :progress_encoding, case when :progress_encoding is not null then coalesce(:progress, x'') end,
   :result_encoding, case when :result_encoding is not null then coalesce(:result, x'') end,
-  :error
+  :error, :log
 )
 on conflict do nothing

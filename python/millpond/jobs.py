@@ -126,6 +126,8 @@ class Held:
     fence: int
     key: str | None = field(default=None, kw_only=True)
     group: str | None = field(default=None, kw_only=True)
+    log: Sequence[str] = field(default=(), kw_only=True)
+    """Lines for the job's log: contract/operations.md, "The log of a job"."""
 
     def __post_init__(self) -> None:
         check_fields({name: value for name, value in vars(self).items() if name != "delay" or value != "backoff"})
@@ -235,6 +237,8 @@ class Record(Job):
     progress: Body | None
     result: Body | None
     error: JobError | None
+    log: Sequence[str] = ()
+    """Its lines, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import { checkSchedules, moveSchedules, schedulesOf } from './schedules.ts'
 import { checkSettings, giveSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { ClaimSource } from './sources/claims.ts'
-import { isRival, openRival } from './sources/rivals.ts'
+import { alsoRivals, isRival, openRival } from './sources/rivals.ts'
 import { StoreSource } from './sources/store.ts'
 import { Target } from './target.ts'
 
@@ -77,7 +77,7 @@ async function openedSource(
     opened.push(rival)
     return { from: rival }
   }
-  const found = isStore(end) ? end : await openExisting(end)
+  const found = isStore(end) ? end : await openExisting(end).catch(alsoRivals)
   if (!isStore(end)) opened.push(found)
   const store = retrying(found, onTrouble, stop)
   const { lists, update, remove } = store.capabilities

@@ -19,6 +19,7 @@ import {
   type Schema,
   string,
 } from './json-schema.ts'
+import { jobLog, log } from './log-schemas.ts'
 
 const DAY = DEFAULTS.bounds.ratePer.most
 const CENTURY = DEFAULTS.bounds.delay.most
@@ -150,7 +151,10 @@ const sometimes = {
     description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
   }),
 }
-export const job = reply('Job', always, sometimes)
+export const job = reply('Job', always, {
+  ...sometimes,
+  log: jobLog,
+})
 export const listedJob = reply('ListedJob', always, {
   ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
   data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
@@ -272,12 +276,14 @@ const failed = {
     { additionalProperties: false },
   ),
   retry,
+  log,
 }
 
-export const completion = request('Completion', { fence }, { result })
+export const completion = request('Completion', { fence }, { result, log })
 export const failure = request('Failure', { fence }, failed)
 const released = {
   rateLimited: duration('For so long no worker claims a job of its group, or of the queue', 1, LONGEST_TIMER),
+  log,
 }
 export const release = request('Release', { fence }, released)
 export const extension = request(
@@ -286,6 +292,7 @@ export const extension = request(
   {
     lease: lease('From now; as the queue says unless given'),
     progress: described(anything, 'How far the job is; its followers see it.'),
+    log,
   },
 )
 
@@ -296,7 +303,7 @@ function endings<Optional extends Properties>(optional: Optional) {
 export const settlement = request(
   'Settlement',
   {},
-  { complete: endings({ result }), fail: endings(failed), release: endings(released) },
+  { complete: endings({ result, log }), fail: endings(failed), release: endings(released) },
 )
 
 const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })

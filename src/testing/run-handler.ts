@@ -6,6 +6,7 @@ import { type Duration, milliseconds } from '../values/duration.ts'
 import { decode, encode, LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId, newId } from '../values/ids.ts'
+import { type LogLine, readLogLine } from '../values/job-log.ts'
 import { checkKey, checkQueueName } from '../values/names.ts'
 import {
   checkFunction,
@@ -72,6 +73,8 @@ export interface HandlerReport<Result = unknown> {
   delay: number | 'backoff' | undefined
   /** Every progress report, as it is stored. */
   progress: unknown[]
+  /** Every line of `ctx.log`. */
+  log: LogLine[]
 }
 
 const RULES: Rules<RunHandlerOptions> = {
@@ -116,10 +119,15 @@ export async function runHandler<Data, Result>(
     heldUntil: Number.POSITIVE_INFINITY,
   })
   const progress: unknown[] = []
+  const log: LogLine[] = []
   const terms = {
     maxPayload,
     reportSoon: () => {
       if (attempt.unreported !== null) progress.push(decode(attempt.unreported, 'progress'))
+    },
+    logSoon: () => {
+      const line = attempt.unsentLog?.lines.at(-1)
+      if (line !== undefined) log.push(readLogLine(line))
     },
     assertRates: () => {},
   }
@@ -130,12 +138,12 @@ export async function runHandler<Data, Result>(
   return new Promise((resolve) => {
     const end = ([ending]: readonly Ending[]) => {
       if (ending !== undefined)
-        resolve({ ...reportOf(ending, maxPayload), progress } as HandlerReport<Exclude<Awaited<Result>, Outcome>>)
+        resolve({ ...reportOf(ending, maxPayload), progress, log } as HandlerReport<Exclude<Awaited<Result>, Outcome>>)
     }
     const stop = () => {
       attempt.deadline?.cancel()
       attempt.stop(stoppedBy(signal?.reason))
-      resolve({ outcome: 'stopped', result: undefined, error: undefined, delay: undefined, progress })
+      resolve({ outcome: 'stopped', result: undefined, error: undefined, delay: undefined, progress, log })
     }
     const tools = runnerTools({ transactions: tx && { begin: () => transactionOf(tx) } }, settings, terms, told, end)
     // The runner knows no types of payloads.
@@ -161,7 +169,7 @@ function claimOf(data: unknown, options: RunHandlerOptions, maxPayload: number):
   }
 }
 
-function reportOf(ending: Ending, maxPayload: number): Omit<HandlerReport, 'progress'> {
+function reportOf(ending: Ending, maxPayload: number): Omit<HandlerReport, 'progress' | 'log'> {
   const nothing = { result: undefined, error: undefined, delay: undefined }
   switch (ending.kind) {
     case 'complete':

@@ -82,6 +82,7 @@ export const DEFAULTS = {
     besideAnother: 64,
     extensionsPerLease: 3,
     reportAfter: 250,
+    logAfter: 1000,
     close: 30_000,
     closeWait: 1000,
     replica: 5000,
@@ -99,6 +100,12 @@ export const DEFAULTS = {
   },
   payload: {
     max: 1_048_576,
+  },
+  log: {
+    lines: 100,
+    bytes: 65_536,
+    message: 2000,
+    fields: 4000,
   },
   producer: {
     maxItems: 500,

@@ -2,6 +2,7 @@ import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
 import { LAST_MOMENT } from './duration.ts'
 import { decode, isNestedTooDeep } from './encoding.ts'
 import { isNotDecodable, MillpondError } from './errors.ts'
+import { type LogLine, readLogLine } from './job-log.ts'
 import { isError } from './realms.ts'
 
 /** What a handler sees of a claim beside the data. */
@@ -63,7 +64,7 @@ export type JobPart = 'data' | 'progress' | 'result'
 type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time> {
+export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time | 'log'> {
   /** What its start takes of a rate. */
   cost: number
   pushedAt: Date
@@ -81,6 +82,8 @@ export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecor
    * program wrote such a job, or its bytes were damaged.
    */
   undecodable: readonly JobPart[]
+  /** What its handlers have logged, over all attempts: the last 100 lines, oldest first. */
+  log: readonly LogLine[]
 }
 
 /** A job in a list. */
@@ -120,6 +123,7 @@ export function jobInfo(record: JobRecord): JobInfo {
     progress: decoded('progress'),
     result: decoded('result'),
     undecodable,
+    log: record.log?.map(readLogLine) ?? [],
   }
 }
 

@@ -128,6 +128,8 @@ export interface Hold {
   fence: number
   /** The claim as the store returned it. It only saves the store a look-up. */
   claim?: ClaimedJob
+  /** Lines for the job's log, unless the claim is over. Those that it has already are left out. None unless set. */
+  log?: readonly string[] | undefined
 }
 export interface Completion extends Hold {
   /** null: the handler returned nothing. */
@@ -187,4 +189,6 @@ export interface JobRecord {
   result: Encoded | null
   /** Why the last failed attempt failed. */
   error: JobError | null
+  /** The last lines of its log; unset: it has none. `src/values/job-log.ts` reads and writes them. */
+  log?: readonly string[]
 }

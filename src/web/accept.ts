@@ -167,7 +167,7 @@ export function accept<Input>(
     const final = waited !== undefined && job !== undefined && isFinal(job)
     const applied = waited && { 'preference-applied': `wait=${waited.seconds}` }
     const headers = { location: location.replace(':id', id), ...applied }
-    return answer(request, final ? jobView(job) : { id, state }, { status: final ? 200 : 202, headers })
+    return answer(request, final ? jobView({ ...job, log: [] }) : { id, state }, { status: final ? 200 : 202, headers })
   }
 
   /** @returns undefined if the client asks for no wait, or too many wait already */

@@ -2,7 +2,7 @@
  * A followed job as server-sent events. Each event holds the whole job, so that nothing has to be replayed after a reconnect.
  *
  *   state     first, and whenever state, attempt or times change
- *   progress  only the progress changed
+ *   progress  only the progress or the log changed
  *   done      the job is final; the last event
  *   gone      the store does not know the job any more; the last event
  *

@@ -9,7 +9,7 @@ import { preferredFormat, prefersEvents } from '../values/accept.ts'
 import { type Duration, milliseconds, timeText } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
-import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, isBoolean, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { answer, encodedAnswer } from './answer.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
 import { ExpectedStarts } from './expected-start.ts'
@@ -28,6 +28,8 @@ export interface FollowOptions {
    * but an id derived from an `Idempotency-Key` has none.
    */
   guard?: ((request: Request, job: JobInfo) => Verdict | Promise<Verdict>) | undefined
+  /** Whether what handlers have logged is shown, too; false unless set, as it is mostly not written for clients. */
+  log?: boolean | undefined
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: ((request: Request) => string | undefined) | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
@@ -54,6 +56,7 @@ export interface FollowOptions {
 
 const RULES: Rules<FollowOptions> = {
   guard: isFunction,
+  log: isBoolean,
   id: isFunction,
   maxWait: isDuration(0),
   maxFollowers: isInteger(0, 1_000_000),
@@ -80,7 +83,8 @@ export function follow(
   const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
   const permits = new Permits(given.maxFollowers ?? 1000, given.maxFollowersPerClient)
   const report = reporter(given.onError)
-  const watcher = new Watcher(pond)
+  const reader = given.log === true ? pond : withoutLogs(pond)
+  const watcher = new Watcher(reader)
   const starts = new ExpectedStarts(pond)
   const expectedStarts = new WeakMap<JobInfo, Promise<string | undefined>>()
 
@@ -99,7 +103,7 @@ export function follow(
       throw new Refusal(405, 'A job can be read with GET and cancelled with DELETE.', { headers })
     }
     const id = idOf(request)
-    const job = (id === undefined ? undefined : await findJob(pond, id)) ?? refuseUnknownJob()
+    const job = (id === undefined ? undefined : await findJob(reader, id)) ?? refuseUnknownJob()
     const verdict = guard === undefined || (await guard(request, job))
     if (isResponse(verdict)) return verdict
     if (verdict !== true) refuseUnknownJob()
@@ -196,6 +200,19 @@ export function follow(
     if (state === 'cancelled') return answer(request, { id, state })
     const detail = `The job is ${state} already and cannot be cancelled any more.`
     throw new Refusal(409, detail, { members: { id, state } })
+  }
+}
+
+type Read = ConstructorParameters<typeof Watcher>[0]
+
+function withoutLogs(pond: Read): Read {
+  return {
+    on: pond.on.bind(pond),
+    result: (id, options) => pond.result(id, options),
+    async job(id) {
+      const job = await pond.job(id)
+      return job && { ...job, log: [] }
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 /** A job as clients see it. */
 import { timeText } from '../values/duration.ts'
 import type { JobInfo, JobPart } from '../values/job.ts'
+import type { LogLine } from '../values/job-log.ts'
 import { defined } from '../values/options.ts'
 
 /**
@@ -20,11 +21,22 @@ export interface JobView extends Pick<JobInfo, 'id' | 'queue' | 'state' | 'prior
   error?: { name: string; message: string; code: string }
   /** Parts of the job that the store has but that cannot be decoded. Left out if there are none. */
   undecodable?: readonly JobPart[]
+  /** What its handlers have logged, oldest first. Left out if there is nothing. */
+  log?: readonly LogView[]
+}
+
+/** A line of a log. `at` and `attempt` are left out where the line cannot be read. */
+export interface LogView {
+  at?: string
+  attempt?: number
+  message: string
+  fields?: Record<string, unknown>
+  cut?: true
 }
 
 export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   const { id, queue, state, priority, attempt, attempts, pushedAt, dueAt, startedAt, finishedAt } = job
-  const { progress, result, error, undecodable } = job
+  const { progress, result, error, undecodable, log } = job
   return {
     ...{ id, queue, state, priority, attempt, attempts, pushedAt: timeText(pushedAt), dueAt: timeText(dueAt) },
     ...(startedAt && { startedAt: timeText(startedAt) }),
@@ -33,6 +45,17 @@ export function jobView(job: JobInfo, expectedStart?: Date): JobView {
     ...defined({ progress, result }),
     ...(error && { error: { name: error.name, message: error.message, code: error.code } }),
     ...(undecodable.length > 0 && { undecodable }),
+    ...(log.length > 0 && { log: log.map(logView) }),
+  }
+}
+
+function logView({ at, attempt, message, fields, cut }: LogLine): LogView {
+  return {
+    ...(at && { at: timeText(at) }),
+    ...(attempt !== null && { attempt }),
+    message,
+    ...(fields && { fields }),
+    ...(cut && { cut }),
   }
 }
 

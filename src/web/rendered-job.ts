@@ -33,9 +33,10 @@ export class RenderedJob {
     return this.#tag
   }
 
-  /** The same without the progress. */
+  /** The same without the progress and the log. */
   get stateTag(): string {
-    this.#stateTag ??= tagOf({ ...this.#view, progress: 0 })
+    const { progress: _progress, log: _log, ...state } = this.#view
+    this.#stateTag ??= tagOf(state)
     return this.#stateTag
   }
 

@@ -15,6 +15,8 @@ export interface ContextTerms {
   readonly maxPayload: number
   /** A handler has something to report. */
   reportSoon(): void
+  /** A handler has logged something. */
+  logSoon(): void
   /** @throws NotSupported: the store has no rates */
   assertRates(): void
 }
@@ -43,6 +45,11 @@ export class AttemptContext implements Context {
   progress(value: unknown): void {
     this.#attempt.unreported = encode(value, 'progress', this.#terms.maxPayload)
     this.#terms.reportSoon()
+  }
+
+  log(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#attempt.log(message, fields)
+    this.#terms.logSoon()
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {

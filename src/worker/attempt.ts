@@ -15,6 +15,7 @@
 
 import type { ClaimedJob, Encoded } from '../store.ts'
 import type { MillpondError } from '../values/errors.ts'
+import { UnsentLog } from '../values/job-log.ts'
 import type { Linked, LinkedList } from '../values/linked-list.ts'
 import type { Context } from './context.ts'
 import type { Deadline } from './deadline.ts'
@@ -58,6 +59,8 @@ export class Attempt implements Linked<Attempt> {
   endedAt = Number.NaN
   /** Its handler's latest progress report that the store was not told of. */
   unreported: Encoded | null = null
+  /** What its handler has logged and the store was not told of; undefined: it has logged nothing. */
+  unsentLog: UnsentLog | undefined
   /** Stops it when its handler has run for too long. */
   deadline: Deadline | undefined
   /** What its handler was given. */
@@ -83,6 +86,13 @@ export class Attempt implements Linked<Attempt> {
 
   get run(): number {
     return this.endedAt - this.startedAt
+  }
+
+  /** Adds a line, with the time as the store's clock shows it. */
+  log(message: string, fields: unknown): void {
+    const { now, at } = this.#arrival
+    this.unsentLog ??= new UnsentLog()
+    this.unsentLog.add(this.claimed.attempt, Math.round(now + performance.now() - at), message, fields)
   }
 
   get state(): AttemptState {

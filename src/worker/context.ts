@@ -36,6 +36,15 @@ export interface Context extends Outcomes {
    */
   progress(value: unknown): void
   /**
+   * Adds a line to the job's log, of which the store keeps the last 100 lines, 64 KiB at most, over all attempts; `pond.job(id)` has them.
+   * Lines go along with the next extension of the lease, or with the job's end, about a second later at most. Those of an attempt whose
+   * lease is lost meanwhile are lost. Never throws: a message of more than 2,000 characters is shortened, fields of more than 4,000
+   * characters of JSON, or that are no JSON, are left out; then the line is marked as `cut`. An Error in the fields is kept as its name and
+   * message.
+   * A store without the capability `logs` drops the lines.
+   */
+  log(message: string, fields?: Readonly<Record<string, unknown>>): void
+  /**
    * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins
    * it. In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.
    * @throws InvalidOption (no `transaction: true`, a parameter of a wrong type, a statement that begins or ends a transaction),

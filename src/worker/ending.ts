@@ -28,16 +28,18 @@ export interface Committed extends Of {
 
 export function completed(attempt: Attempt, result: Encoded | null, value: unknown): Completed {
   const { claimed: claim } = attempt
-  return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value }
+  return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value, log: linesOf(attempt) }
 }
 
 export function failed(attempt: Attempt, error: JobError, delay: Failure['delay']): Failed {
   const { claimed: claim } = attempt
-  return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
+  return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay, log: linesOf(attempt) }
 }
 
 /** @param pause milliseconds for which its group, or its queue, starts no job */
 export function released(attempt: Attempt, pause = 0): Released {
   const { claimed: claim } = attempt
-  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause }
+  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause, log: linesOf(attempt) }
 }
+
+const linesOf = ({ unsentLog }: Attempt): readonly string[] | undefined => unsentLog?.lines

@@ -10,6 +10,8 @@ import type { Attempt } from './attempt.ts'
 
 /** How soon a report goes out, so that a handler that reports in a loop costs few calls. */
 const REPORT_AFTER = DEFAULTS.worker.reportAfter
+/** The same of lines of a log: most jobs end before, and their lines go with the ending. */
+const LOG_AFTER = DEFAULTS.worker.logAfter
 
 /** What lease renewal needs of its worker. */
 interface LeaseHolder {
@@ -26,6 +28,7 @@ export class Leases {
   #lease = 0
   #timer: NodeJS.Timeout | undefined
   #report: NodeJS.Timeout | undefined
+  #logged: NodeJS.Timeout | undefined
 
   constructor(store: Store, queue: string, holder: LeaseHolder) {
     this.#store = store
@@ -50,10 +53,25 @@ export class Leases {
 
   /** A handler has something to report. */
   reportSoon(): void {
-    this.#report ??= setTimeout(() => {
-      this.#report = undefined
-      void this.extend(this.#holder.held().filter((attempt) => attempt.unreported !== null))
-    }, REPORT_AFTER).unref()
+    this.#report ??= setTimeout(() => this.#tell(), REPORT_AFTER).unref()
+  }
+
+  /** A handler has logged something. */
+  logSoon(): void {
+    this.#logged ??= setTimeout(() => this.#tell(), LOG_AFTER).unref()
+  }
+
+  /** In one call, whatever is to be told. */
+  #tell(): void {
+    this.#stopTelling()
+    const isNews = ({ unreported, unsentLog }: Attempt) => unreported !== null || unsentLog?.isEmpty === false
+    void this.extend(this.#holder.held().filter(isNews))
+  }
+
+  #stopTelling(): void {
+    clearTimeout(this.#report)
+    clearTimeout(this.#logged)
+    this.#report = this.#logged = undefined
   }
 
   /**
@@ -69,12 +87,14 @@ export class Leases {
 
   async #extend(attempts: Attempt[]): Promise<void> {
     if (attempts.length === 0) return
-    const extensions = attempts.map(({ claimed, unreported }) => ({
+    const extensions = attempts.map(({ claimed, unreported, unsentLog }) => ({
       id: claimed.id,
       fence: claimed.fence,
       claim: claimed,
       progress: unreported,
+      ...(unsentLog?.isEmpty === false && { log: unsentLog.lines }),
     }))
+    const counts = attempts.map(({ unsentLog }) => unsentLog?.count ?? 0)
     const heldUntil = performance.now() + this.#lease
     try {
       const outcomes = await this.#store.operations.extend({
@@ -86,6 +106,8 @@ export class Leases {
         const outcome = outcomes[index]
         // Another call may have overtaken this one, and the handler may have reported anew.
         if (attempt.unreported === extensions[index]?.progress) attempt.unreported = null
+        // The end of an attempt says all again: a row that a transaction of its own has locked takes no lines.
+        if (outcome === 'ok' && attempt.isOpen) attempt.unsentLog?.sent(counts[index] ?? 0)
         if (outcome === 'ok') attempt.heldUntil = Math.max(attempt.heldUntil, heldUntil)
         else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
       }
@@ -97,7 +119,7 @@ export class Leases {
 
   close(): void {
     clearInterval(this.#timer)
-    clearTimeout(this.#report)
+    this.#stopTelling()
   }
 }
 

@@ -71,7 +71,7 @@ export function runnerTools(
 
     /** Commits what the handler wrote together with the completions, unless one of them is stale. */
     async commit(transaction: StoreTransaction, endings: readonly Completed[]): Promise<Committed[]> {
-      const items = endings.map(({ id, fence, result }) => ({ id, fence, result }))
+      const items = endings.map(({ id, fence, result, log }) => ({ id, fence, result, log }))
       const outcomes = await transaction.complete({ queue, items })
       return endings.map(({ attempt, value }, index) => {
         return { kind: 'committed', attempt, value, outcome: outcomes[index] ?? 'stale' }

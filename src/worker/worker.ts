@@ -198,6 +198,7 @@ export class Worker implements AsyncDisposable {
     const terms = {
       maxPayload,
       reportSoon: () => this.#leases.reportSoon(),
+      logSoon: () => this.#leases.logSoon(),
       assertRates: () => needs(this.#store, 'rates', 'ctx.rateLimited'),
     }
     const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) =>

@@ -77,6 +77,13 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     const record = first(await store.operations.find({ ids: [id] }))
     assert.deepEqual([record?.progress, record?.result], has ? [NULL, NULL] : [null, null])
   },
+  async logs(store, has) {
+    const { id, fence } = await running(store)
+    const items = [{ id, fence, progress: null, log: ['a line'] }]
+    assert.deepEqual(await store.operations.extend({ queue: 'q', lease: 60_000, items }), ['ok'])
+    if (!store.capabilities.find) return
+    assert.deepEqual(first(await store.operations.find({ ids: [id] }))?.log, has ? ['a line'] : undefined)
+  },
   async histograms(store, has) {
     await store.operations.push({ jobs: [newJob()] })
     await store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }] })

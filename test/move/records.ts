@@ -7,7 +7,15 @@ const bytes = (...values: number[]): Encoded => ({ encoding: 'bytes', body: Uint
 
 /** @param now the store's: jobs that finished long ago would go at once */
 export function everyRecord(queue: string, now: number): JobRecord[] {
-  const tried = { attempt: 2, attempts: 5, fence: 3, startedAt: now - 5000, worker: 'w-1', error: ERROR }
+  const tried = {
+    attempt: 2,
+    attempts: 5,
+    fence: 3,
+    startedAt: now - 5000,
+    worker: 'w-1',
+    error: ERROR,
+    log: ['one', 'two'],
+  }
   const live: Partial<JobRecord>[] = [
     {},
     { priority: 9, data: bytes(0, 255, 10) },

@@ -32,6 +32,40 @@ onStores('life over HTTP', {
     assert.deepEqual(report.counts, { scheduled: 0, waiting: 0, running: 0, done: 1, dead: 0, cancelled: 0 })
   },
 
+  'lines of a log, with every operation on a claim': async ({ open }) => {
+    const client = await open()
+    const id = await client.push('q', 1)
+    const path = `/v1/queues/q/jobs/${id}`
+    const claimed = async () => (await client.claim('q'))[0]?.fence ?? 0
+    let fence = await claimed()
+    const line = (message: string, more: object = {}) => ({ message, ...more })
+    const at = '2026-01-01T00:00:00.000Z'
+    const extended = {
+      fence,
+      log: [line('extended', { at, fields: { n: 1 } }), line('same', { at }), line('same', { at })],
+    }
+    assert.equal((await client.post(`${path}/extend`, extended)).status, 200)
+    await client.post(`${path}/release`, { fence, log: [line('released')] })
+    fence = await claimed()
+    await client.post(`${path}/fail`, { fence, retry: 0, log: [line('failed\0\ud800')] })
+    fence = await claimed()
+    assert.equal((await client.post(`${path}/complete`, { fence, log: 'no' })).status, 422)
+    assert.equal((await client.post(`${path}/complete`, { fence, log: Array(101).fill(line('many')) })).status, 422)
+    await client.post('/v1/queues/q/settle', { complete: [{ id, fence, log: [line('m'.repeat(3000))] }] })
+    const { log } = (await client.get(`/v1/jobs/${id}`)).body
+    assert.ok(Array.isArray(log))
+    const expected = ['extended', 'same', 'same', 'released', 'failed\0\ufffd', `${'m'.repeat(2000)}…`]
+    assert.deepEqual(
+      log.map(({ message }) => message),
+      expected,
+    )
+    assert.deepEqual(log[0], { at, message: 'extended', fields: { n: 1 } })
+    assert.equal(log[5].cut, true)
+    assert.equal((await client.post(`${path}/complete`, { fence, log: [line('late')] })).status, 409)
+    const { body } = await client.get('/v1/queues/q/jobs?state=done')
+    assert.deepEqual(Object.keys(Object(body.jobs)[0] ?? {}).includes('log'), false)
+  },
+
   'fail with a delay, at once, by the backoff, for good; requeue': async ({ open }) => {
     const client = await open()
     const id = await client.push('q', 1)

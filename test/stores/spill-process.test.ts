@@ -54,13 +54,28 @@ function start(t: TestContext, capacity: number): { spill: string; child: Child 
   return { spill, child }
 }
 
+/** Waits for so many accepted jobs and one that is done. A child that ended by itself says why. */
+async function untilAccepted(child: Child, count: number): Promise<void> {
+  const seen = () => {
+    const { accepted, done } = printed(child)
+    return { accepted: accepted.length, done: done.length }
+  }
+  const enough = () => {
+    const { exitCode, signalCode } = child.process
+    assert.equal(exitCode ?? signalCode, null, `the child ended: ${child.text().slice(-500)}`)
+    return seen().accepted >= count && seen().done > 0
+  }
+  await until(enough, `${count} jobs are accepted`).catch((error: Error) => {
+    throw new Error(`${error.message}; it had ${JSON.stringify(seen())}`, { cause: error })
+  })
+}
+
 const inOrder = (numbers: readonly string[]): string[] => numbers.toSorted((a, b) => Number(a) - Number(b))
 
 for (const capacity of [1, 1_000, 3_000]) {
   test(`SIGTERM in the middle of a run, ${capacity} in memory: each job is done once, by one process or the other`, async (t) => {
     const { spill, child } = start(t, capacity)
-    const wanted = capacity + 10 * BATCH
-    await until(() => printed(child).accepted.length >= wanted && printed(child).done.length > 0, 'jobs are spilled')
+    await untilAccepted(child, capacity + 10 * BATCH)
     child.process.kill('SIGTERM')
     assert.equal(await child.end(), 0, child.text().slice(-500))
     const { accepted, done } = printed(child)
@@ -79,7 +94,7 @@ for (const capacity of [1, 1_000, 3_000]) {
 
 test('a killed process loses what was in memory, and no more', async (t) => {
   const { spill, child } = start(t, 100)
-  await until(() => printed(child).accepted.length >= 600 && printed(child).done.length > 0, 'jobs are spilled')
+  await untilAccepted(child, 600)
   child.process.kill('SIGKILL')
   await new Promise((resolve) => child.process.once('close', resolve))
   const { accepted, done } = printed(child)

@@ -105,7 +105,7 @@ describe('sqlite: the disk', () => {
       seq: 4,
       op: 'complete',
       transaction: 1,
-      input: { queue: 'emails', ids: ['a'], fences: [1], results: null },
+      input: { queue: 'emails', ids: ['a'], fences: [1], results: null, logs: null },
       now: null,
     }
     const pushed: Request = { seq: 1, op: 'push', input: { jobs: [job({ id: 'a' })] }, now: null }

@@ -20,7 +20,16 @@ import { MillpondError } from '../../src/values/errors.ts'
 const CAPABILITIES: Capabilities = {
   ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false, spill: false },
   ...{ settings: false },
-  ...{ delays: false, priorities: false, keys: false, results: false, limits: false, rates: false, groups: false },
+  ...{
+    delays: false,
+    priorities: false,
+    keys: false,
+    results: false,
+    logs: false,
+    limits: false,
+    rates: false,
+    groups: false,
+  },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
   ...{ restore: false, histograms: false, workers: false, schedules: false },
 }

@@ -21,6 +21,7 @@ test('a result and progress, as they are stored', async () => {
     error: undefined,
     delay: undefined,
     progress: [{ step: 1 }, { step: 2 }],
+    log: [],
   })
 })
 

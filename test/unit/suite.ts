@@ -10,7 +10,16 @@ export function storeOf(given: Meddling, more: Partial<Store> = {}): Store {
 }
 
 const CAPABILITIES: Partial<Capabilities> = {
-  ...{ settings: true, delays: true, priorities: true, keys: true, results: true, limits: true, rates: true },
+  ...{
+    settings: true,
+    delays: true,
+    priorities: true,
+    keys: true,
+    results: true,
+    logs: true,
+    limits: true,
+    rates: true,
+  },
   ...{ groups: true, find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true },
   ...{ restore: true, histograms: true },
 }

@@ -90,6 +90,29 @@ webTest('state, progress, done, and the end', async ({ pond, serve }) => {
   assert.equal((await stream.next()).done, true)
 })
 
+webTest('lines of a log are shown where asked for, and a new one is an event', async ({ pond }) => {
+  const queue = pond.queue('q')
+  const { id } = await queue.push(1)
+  const end = gate()
+  queue.work(async (_, ctx) => {
+    ctx.log('first', { n: 1 })
+    await end.opened
+  })
+  const stream = events(await follow(pond, { log: true })(asked(id)))
+  let seen = await next(stream)
+  while (seen.data.log === undefined) seen = await next(stream)
+  assert.deepEqual([seen.event, seen.data.state], ['progress', 'running'])
+  assert.ok(Array.isArray(seen.data.log))
+  const { at, ...line } = seen.data.log[0]
+  assert.ok(Number.isFinite(Date.parse(at)))
+  assert.deepEqual(line, { attempt: 1, message: 'first', fields: { n: 1 } })
+  const plain = new Request(`http://localhost/jobs/${id}`)
+  assert.equal((await bodyOf(await follow(pond)(plain))).log, undefined)
+  end.open()
+  assert.equal((await next(stream)).event, 'done')
+  assert.equal((await stream.next()).done, true)
+})
+
 webTest('an attempt that fails is a new state; a dead job is done, with its error', async ({ pond }) => {
   const queue = pond.queue('q', { retry: { attempts: 2, backoff: { type: 'fixed', base: 10 } } })
   const { id } = await queue.push(1)

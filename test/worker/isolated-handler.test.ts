@@ -137,6 +137,25 @@ test('progress is seen while the handler runs, though it holds its event loop up
   }
 })
 
+test('lines of a log come along, cut as in the worker’s process, and those of a loop at once', {
+  timeout: 60_000,
+}, async (t) => {
+  const { pond, queue } = await isolated(t)
+  const { id } = await queue.push({ do: 'logs', value: 7 })
+  const { log } = await inState(pond, id, 'done')
+  assert.deepEqual(
+    log.map(({ attempt, message, fields, cut }) => ({ attempt, length: message.length, fields, cut })),
+    [
+      { attempt: 1, length: 5, fields: { value: 7, error: 'RangeError: far' }, cut: false },
+      { attempt: 1, length: 2001, fields: undefined, cut: true },
+    ],
+  )
+  const spins = await queue.push({ do: 'logAndSpin' })
+  await until(async () => (await pond.job(spins.id))?.log.length === 1, 'the line to be seen')
+  await pond.cancel(spins.id)
+  await inState(pond, spins.id, 'cancelled')
+})
+
 test('the schema runs in the worker’s process; what it puts out must be plain', { timeout: 60_000 }, async (t) => {
   const pond = await Millpond.open('memory:')
   after(t, () => pond.close({ timeout: 100 }))

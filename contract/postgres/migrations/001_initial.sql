@@ -192,6 +192,7 @@ create table millpond.waiting (
   progress          text collate "C",
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
+  log               text collate "C",                  -- its lines, with a line feed between them; null: none
   lease_until       bigint,                            -- of running jobs; so that their rows have the same form
   -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and
   -- the job that makes it so many, a record three bodies; quoted as JSON, which may take six bytes for one, either

@@ -123,6 +123,7 @@ create table millpond_jobs (
   result_encoding   text,
   result            any,
   error             text,                               -- JSON: code, name, message, stack
+  log               text,                               -- JSON: its lines, as a list of texts; null: none
   -- Whatever wrote a job, a process can read it. Of text, length counts characters.
   constraint payload_too_large  check (length(data) <= 16777216),
   constraint progress_too_large check (length(progress) <= 16777216),
@@ -149,7 +150,7 @@ select
   case when encoding = 'json' then data end as data,
   case when progress_encoding = 'json' then progress end as progress,
   case when result_encoding = 'json' then result end as result,
-  error
+  error, log
 from millpond_jobs;
 
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.

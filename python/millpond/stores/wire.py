@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from millpond.contract import DEFAULTS
 from millpond.rate import Rate
 
 T = TypeVar("T")
+
+
+def with_lines(log: Sequence[str], added: Sequence[str]) -> list[str]:
+    """A job's log once lines were added: contract/operations.md, "The log of a job"."""
+    limits, size, kept = DEFAULTS["log"], 0, list(dict.fromkeys((*log, *added)))
+    lines: list[str] = []
+    for line in reversed(kept[-limits["lines"] :]):
+        size += len(line.encode()) + 1
+        if size > limits["bytes"]:
+            break
+        lines.insert(0, line)
+    return lines
 
 
 def camel(name: str) -> str:

@@ -1,6 +1,6 @@
 /** The worker's side: claim, complete, fail, release, extend. */
 
-import type { Claimed, ClaimedJob, Encoded, Failure, JobError } from '../../store.ts'
+import type { Claimed, ClaimedJob, Encoded, Failure } from '../../store.ts'
 import { needs } from '../../values/capabilities.ts'
 import { timeText } from '../../values/duration.ts'
 import { decode, encode } from '../../values/encoding.ts'
@@ -8,6 +8,7 @@ import { isNotDecodable } from '../../values/errors.ts'
 import { HistogramRecorder } from '../../values/histogram.ts'
 import { isId } from '../../values/ids.ts'
 import { jobError } from '../../values/job.ts'
+import { logLine } from '../../values/job-log.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { answer } from '../../web/answer.ts'
 import { preferredWait } from '../../web/headers.ts'
@@ -61,10 +62,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     claimRoute('complete', 'completeJob', 'The job is done', {
       body: schemas.completion,
       answer: { description: 'The store knows.', schema: schemas.completedJob },
-      handle: async (queue, id, { fence, result }) => {
+      handle: async (queue, id, { fence, result, log }) => {
         const [outcome] = await store.operations.complete({
           queue,
-          items: [{ id, fence, result: encodedResult(result, 'result') }],
+          items: [{ id, fence, result: encodedResult(result, 'result'), ...logOf(log) }],
         })
         return outcome === 'ok' ? { id, outcome: 'done' } : undefined
       },
@@ -96,9 +97,13 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         'The claim holds from now for `lease`, never shorter than before. A 409 says that it is over, with `JobCancelled` if that is why.',
       body: schemas.extension,
       answer: { description: 'The claim holds.', schema: schemas.extendedClaim },
-      handle: async (queue, id, { fence, lease = null, progress: given }) => {
+      handle: async (queue, id, { fence, lease = null, progress: given, log }) => {
         const progress = given === undefined ? null : encode(given, 'progress', maxPayload)
-        const [outcome] = await store.operations.extend({ queue, lease, items: [{ id, fence, progress }] })
+        const [outcome] = await store.operations.extend({
+          queue,
+          lease,
+          items: [{ id, fence, progress, ...logOf(log) }],
+        })
         if (outcome !== 'cancelled') return outcome === 'ok' ? { id } : undefined
         throw new Refusal(409, 'The job was cancelled. Stop working on it.', { code: 'JobCancelled', members: { id } })
       },
@@ -112,7 +117,11 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         const queue = checkQueueName(params.queue)
         const holdOf = ({ id, fence }: { id: string; fence: number }) => ({ id: id.toLowerCase(), fence })
         const completions = (body.complete ?? []).map((each, index) => {
-          return { ...holdOf(each), result: encodedResult(each.result, `result of complete.${index}`) }
+          return {
+            ...holdOf(each),
+            result: encodedResult(each.result, `result of complete.${index}`),
+            ...logOf(each.log),
+          }
         })
         const failures = (body.fail ?? []).map((each) => ({ ...holdOf(each), ...failureOf(each) }))
         const releases = (body.release ?? []).map((each) => ({ ...holdOf(each), ...releaseOf(each) }))
@@ -133,9 +142,9 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
   }
 
   /** @throws NotSupported */
-  function releaseOf({ fence, rateLimited = 0 }: Fitting<typeof schemas.release>) {
+  function releaseOf({ fence, rateLimited = 0, log }: Fitting<typeof schemas.release>) {
     if (rateLimited > 0) needs(store, 'rates', 'rateLimited')
-    return { fence, pause: rateLimited }
+    return { fence, pause: rateLimited, ...logOf(log) }
   }
 
   /** Sweeps when the next attempts are due. Delays by the queue's policy are told by the next claim. */
@@ -223,8 +232,22 @@ function claimRoute<Body>(
   })
 }
 
+/** So that two lines with one message and time are two. */
+let logged = 0
+
+/** Lines as the store takes them. The attempt is not told by a request, and a store keeps no line twice. */
+function logOf(lines: Fitting<typeof schemas.completion>['log']): { log?: string[] } {
+  if (lines === undefined) return {}
+  return {
+    log: lines.map(({ message, fields, at }) => {
+      const time = at === undefined ? Date.now() : new Date(at).getTime()
+      return logLine({ at: time, attempt: null, n: ++logged }, message, fields)
+    }),
+  }
+}
+
 /** The failure as the store takes it. Without `retry` the delay is by the queue's policy. */
-function failureOf({ error = {}, retry }: ReportedFailure): { error: JobError; delay: Failure['delay'] } {
+function failureOf({ error = {}, retry, log }: ReportedFailure): Omit<Failure, 'id' | 'fence'> {
   const gaveUp = retry === false
   const reported = new Error(error.message ?? (gaveUp ? 'the worker gave up' : 'the worker failed'))
   reported.name = error.name ?? 'Error'
@@ -232,5 +255,5 @@ function failureOf({ error = {}, retry }: ReportedFailure): { error: JobError; d
   if (error.stack === undefined) delete reported.stack
   else reported.stack = error.stack
   const delay = gaveUp ? null : (retry ?? 'backoff')
-  return { error: { ...jobError(reported), code: gaveUp ? 'GaveUp' : 'HandlerFailed' }, delay }
+  return { error: { ...jobError(reported), code: gaveUp ? 'GaveUp' : 'HandlerFailed' }, delay, ...logOf(log) }
 }

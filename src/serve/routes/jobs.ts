@@ -25,7 +25,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
   const retryAfter = Math.max(1, limits.retryAfter)
   const waiting = new Permits(maxWaiting, maxWaitingPerClient)
   const followers = { maxFollowers: maxWaiting, maxFollowersPerClient: maxWaitingPerClient }
-  const following = follow(pond, { maxWait, ...followers, retryAfter, onError })
+  const following = follow(pond, { log: true, maxWait, ...followers, retryAfter, onError })
 
   return [
     route('POST /v1/queues/{queue}/jobs', 'pushJob', 'Push a job', {

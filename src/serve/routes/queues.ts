@@ -189,7 +189,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
 function listView(job: JobInfo): object {
   const { data, key, group, cost, worker, error } = job
   const more = Object.entries({ data: data === undefined ? null : data, key, group, cost, worker, error })
-  return { ...jobView(job), ...Object.fromEntries(more.filter(([, value]) => value !== null)) }
+  return { ...jobView({ ...job, log: [] }), ...Object.fromEntries(more.filter(([, value]) => value !== null)) }
 }
 
 function reportView(report: QueueReport): object {

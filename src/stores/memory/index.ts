@@ -26,6 +26,7 @@ const CAPABILITIES: Capabilities = {
     priorities: true,
     keys: true,
     results: true,
+    logs: true,
     limits: true,
     rates: true,
     groups: true,

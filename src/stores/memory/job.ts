@@ -7,6 +7,7 @@
  */
 
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
+import { withLines } from '../../values/job-log.ts'
 import type { Linked, LinkedList } from '../../values/linked-list.ts'
 import { copyBody, copyEncoded } from '../jobs.ts'
 import type { IdRange, Indexed } from './id-index.ts'
@@ -56,6 +57,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
   progress: Encoded | null = null
   result: Encoded | null = null
   error: JobError | null = null
+  /** Its lines; null: none. */
+  log: readonly string[] | null = null
 
   /** @param defaults the queue's, for jobs without limits of their own */
   constructor(
@@ -94,6 +97,11 @@ export class Job implements Linked<Job>, Indexed<Job> {
     this.progress = copyEncoded(record.progress)
     this.result = copyEncoded(record.result)
     this.error = copyError(record.error)
+    if (record.log !== undefined) this.addLog(record.log)
+  }
+
+  addLog(lines: readonly string[]): void {
+    this.log = withLines(this.log ?? [], lines)
   }
 
   toRecord(): JobRecord {
@@ -119,6 +127,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
       progress: copyEncoded(this.progress),
       result: copyEncoded(this.result),
       error: copyError(this.error),
+      ...(this.log !== null && { log: [...this.log] }),
     }
   }
 }

@@ -41,6 +41,7 @@ const CAPABILITIES: Capabilities = {
   priorities: true,
   keys: true,
   results: true,
+  logs: true,
   limits: true,
   rates: true,
   groups: true,

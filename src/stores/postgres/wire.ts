@@ -40,6 +40,15 @@ export function bodiesText(bodies: readonly (Encoded | null)[]): string | null {
   return textArray(bodies.map((body) => orNull(body, tagged)))
 }
 
+/** Lines of a log, as one text; null: none. */
+export const linesText = (log: readonly string[] | undefined): string | null => log?.join('\n') ?? null
+
+/** Of several claims, as an array's text; null: none has any. */
+export function logsText(holds: readonly Hold[]): string | null {
+  if (holds.every(({ log }) => log === undefined)) return null
+  return textArray(holds.map(({ log }) => linesText(log)))
+}
+
 /** For `push_jobs`. */
 export function jobsText(jobs: readonly NewJob[]): string {
   return JSON.stringify(jobs.map((job) => ({ ...job, data: tagged(job.data) })))
@@ -116,28 +125,29 @@ export function shownJobs(
 }
 
 /** A record of `find` and `list`, with its bodies as tagged texts. */
-export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error'> & { data: string } & Record<
-    'progress' | 'result' | 'error',
-    string | null
-  >
+export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log'> & {
+  data: string
+} & Record<'progress' | 'result' | 'error' | 'log', string | null>
 
 /** For `restore`. */
-export function taggedFrom({ data, progress, result, error, ...job }: JobRecord): TaggedRecord {
+export function taggedFrom({ data, progress, result, error, log, ...job }: JobRecord): TaggedRecord {
   return {
     ...job,
     data: tagged(data),
     progress: orNull(progress, tagged),
     result: orNull(result, tagged),
     error: orNull(error, JSON.stringify),
+    log: linesText(log),
   }
 }
 
-export function recordFrom({ data, progress, result, error, ...job }: TaggedRecord): JobRecord {
+export function recordFrom({ data, progress, result, error, log, ...job }: TaggedRecord): JobRecord {
   return {
     ...job,
     data: untagged(data),
     progress: orNull(progress, untagged),
     result: orNull(result, untagged),
     error: orNull(error, storedErrorFromJson),
+    ...(log !== null && { log: log.split('\n') }),
   }
 }

@@ -115,6 +115,12 @@ export function inOnePiece(items: readonly (string | Buffer)[]): { sizes: number
 export const encodedOrNothing = (encoded: Encoded | null): string | Buffer =>
   encoded === null ? '' : encodedBytes(encoded)
 
+/** New lines of claims for their jobs' logs, as scripts take them; null: none has any. */
+export function logsIn(holds: readonly { log?: readonly string[] | undefined }[]): (string | false)[] | null {
+  if (holds.every(({ log }) => log === undefined)) return null
+  return holds.map(({ log }) => log?.join('\n') ?? false)
+}
+
 /**
  * What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is
  * decoded.

@@ -54,15 +54,19 @@ export interface PackedCompletions {
   fences: number[]
   /** null: none has a result. */
   results: (Encoded | null)[] | null
+  /** null: none has lines for its log. */
+  logs: (readonly string[] | undefined)[] | null
 }
 
 export function packCompletions({ queue, items: completions }: OfQueue<Completion>): PackedCompletions {
+  const isSilent = completions.every(({ log }) => log === undefined)
   const isPlain = completions.every(({ result }) => result === null)
   return {
     queue,
     ids: completions.map(({ id }) => id),
     fences: completions.map(({ fence }) => fence),
     results: isPlain ? null : completions.map(({ result }) => copyEncoded(result)),
+    logs: isSilent ? null : completions.map(({ log }) => log && [...log]),
   }
 }
 

@@ -5,6 +5,7 @@ import type { Duration } from '../../values/duration.ts'
 import { kindOf, shown } from '../../values/duration.ts'
 import { encode } from '../../values/encoding.ts'
 import { MillpondError } from '../../values/errors.ts'
+import { UnsentLog } from '../../values/job-log.ts'
 import type { BatchContext } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { Outcome } from '../outcome.ts'
@@ -29,7 +30,13 @@ export function callContext(
   terms: Terms,
   tell: (message: FromProcess) => void,
 ): CallContext {
-  const contexts = jobs.map((_, at) => new ChildContext(terms, (value) => tell({ millpond: 'progress', at, value })))
+  const contexts = jobs.map(({ attempt }, at) => {
+    const reports: Reports = {
+      progress: (value) => tell({ millpond: 'progress', at, value }),
+      log: (lines) => tell({ millpond: 'log', at, lines }),
+    }
+    return new ChildContext(terms, attempt, reports)
+  })
   const whole = new AbortController()
   const places = new Map(jobs.map(({ id }, at) => [id, at]))
   const of = (at: number): ChildContext => contexts[at] ?? notOfThisBatch(at)
@@ -55,22 +62,40 @@ export function callContext(
   }
 }
 
+/** What a job tells the worker. */
+interface Reports {
+  progress(value: Encoded): void
+  log(lines: readonly string[]): void
+}
+
 class ChildContext implements Context {
   readonly #terms: Terms
-  readonly #tell: (value: Encoded) => void
+  readonly #attempt: number
+  readonly #tell: Reports
+  readonly #log = new UnsentLog()
   readonly #controller = new AbortController()
   readonly signal = this.#controller.signal
   #unreported: Encoded | undefined
   #reportedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor(terms: Terms, tell: (value: Encoded) => void) {
+  constructor(terms: Terms, attempt: number, tell: Reports) {
     this.#terms = terms
+    this.#attempt = attempt
     this.#tell = tell
   }
 
   progress(value: unknown): void {
     this.#unreported = encode(value, 'progress', this.#terms.maxPayload)
+    this.#reportSoon()
+  }
+
+  log(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#log.add(this.#attempt, Date.now(), message, fields)
+    this.#reportSoon()
+  }
+
+  #reportSoon(): void {
     const left = this.#reportedAt + REPORT_EVERY - performance.now()
     if (left <= 0) this.#report()
     else this.#timer ??= setTimeout(() => this.#report(), left).unref()
@@ -109,10 +134,13 @@ class ChildContext implements Context {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const value = this.#unreported
-    if (value === undefined) return
+    if (value === undefined && this.#log.isEmpty) return
     this.#unreported = undefined
     this.#reportedAt = performance.now()
-    this.#tell(value)
+    if (value !== undefined) this.#tell.progress(value)
+    if (this.#log.isEmpty) return
+    this.#tell.log(this.#log.lines)
+    this.#log.sent(this.#log.count)
   }
 }
 

@@ -38,6 +38,12 @@ const GRACE = 1000
 /** Milliseconds that loading the module may take. */
 const LONGEST_LOAD = 30_000
 
+/** What jobs tell while their handler runs; `at`: the place of the job. */
+export interface Reports {
+  progress(at: number, value: Encoded): void
+  log(at: number, lines: readonly string[]): void
+}
+
 interface Waiting {
   told(message: FromProcess): void
   ended(reason: MillpondError): void
@@ -115,25 +121,23 @@ export class HandlerProcess {
   }
 
   /**
-   * @param progress of the job at this place
+   * @param reports called with what the job at a place tells
    * @returns an answer for each job
    * @throws MemoryExceeded, CpuExceeded, HandlerCrashed: the process is gone. PayloadNotEncodable: it is not
    */
-  run(jobs: readonly JobMessage[], progress: (at: number, value: Encoded) => void): Promise<readonly AnswerMessage[]> {
-    const call = this.#run(jobs, progress)
+  run(jobs: readonly JobMessage[], reports: Reports): Promise<readonly AnswerMessage[]> {
+    const call = this.#run(jobs, reports)
     this.#call = call
     return call
   }
 
-  async #run(
-    jobs: readonly JobMessage[],
-    progress: (at: number, value: Encoded) => void,
-  ): Promise<readonly AnswerMessage[]> {
+  async #run(jobs: readonly JobMessage[], reports: Reports): Promise<readonly AnswerMessage[]> {
     this.#calls++
     const { promise, resolve, reject } = Promise.withResolvers<readonly AnswerMessage[]>()
     this.#waiting = {
       told: (message) => {
-        if (message.millpond === 'progress') progress(message.at, message.value)
+        if (message.millpond === 'progress') reports.progress(message.at, message.value)
+        else if (message.millpond === 'log') reports.log(message.at, message.lines)
         else if (message.millpond === 'answered') {
           this.#memory = message.memory
           resolve(message.answers)

@@ -3,14 +3,15 @@
  * it is a handler like any other: it hands the job over, and waits for the answer.
  */
 
-import type { Encoded } from '../../store.ts'
 import { decode } from '../../values/encoding.ts'
 import type { Job } from '../../values/job.ts'
+import { LEFT_OUT, readLogLine } from '../../values/job-log.ts'
 import type { BatchHandler } from '../batch-context.ts'
+import type { Context } from '../context.ts'
 import { EncodedResult } from '../encoded-result.ts'
 import type { Handler } from '../single-runner.ts'
 import { errorOf, outcomeOf } from './error-message.ts'
-import type { HandlerTerms } from './handler-process.ts'
+import type { HandlerTerms, Reports } from './handler-process.ts'
 import type { AnswerMessage, JobMessage } from './messages.ts'
 import { ProcessPool } from './pool.ts'
 
@@ -29,23 +30,35 @@ export interface Isolated {
 export function isolated(terms: HandlerTerms, size: number): Isolated {
   const pool = new ProcessPool(terms, size)
   const single: Handler = async (job, ctx) => {
-    const progress = (_: number, value: Encoded) => ctx.progress(decode(value, 'progress'))
-    const [answer] = await pool.run({ jobs: [messageOf(job)], signals: [ctx.signal], progress })
+    const [answer] = await pool.run({ jobs: [messageOf(job)], signals: [ctx.signal], ...reportsTo([ctx]) })
     const entry = answer === undefined ? undefined : entryOf(answer)
     if (entry instanceof Error) throw entry
     return entry
   }
   const batch: BatchHandler = async (jobs, ctx) => {
     const contexts = jobs.map((job) => ctx.of(job))
-    const progress = (at: number, value: Encoded) => contexts[at]?.progress(decode(value, 'progress'))
     const signals = contexts.map(({ signal }) => signal)
-    return (await pool.run({ jobs: jobs.map(messageOf), signals, progress })).map(entryOf)
+    return (await pool.run({ jobs: jobs.map(messageOf), signals, ...reportsTo(contexts) })).map(entryOf)
   }
   return {
     handler: terms.batch ? batch : single,
     ready: () => pool.ready(),
     closing: () => pool.closing(),
     close: () => pool.close(),
+  }
+}
+
+/** What the jobs tell goes to their contexts here, which know the store's time. */
+function reportsTo(contexts: readonly Context[]): Reports {
+  return {
+    progress: (at, value) => contexts[at]?.progress(decode(value, 'progress')),
+    log(at, lines) {
+      for (const line of lines) {
+        const { message, fields, cut } = readLogLine(line)
+        // Fields of no use mark the line as cut, as those that were left out did.
+        contexts[at]?.log(message, fields ?? (cut ? LEFT_OUT : undefined))
+      }
+    },
   }
 }
 

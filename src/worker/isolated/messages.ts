@@ -5,7 +5,7 @@
  *   load ──────────────────────► starts the watchdog, imports the module
  *        ◄────────── loaded, or refused: then the process ends
  *   run ───────────────────────► calls the handler
- *        ◄────────── progress, as often as the handler reports
+ *        ◄────────── progress and log, as often as the handler reports and logs
  *   abort ─────────────────────► aborts the signal of a job
  *        ◄────────── answered: the process is free for the next call
  *
@@ -69,6 +69,7 @@ export type FromProcess =
   | { millpond: 'loaded'; memory: number }
   | { millpond: 'refused'; error: ErrorMessage }
   | { millpond: 'progress'; at: number; value: Encoded }
+  | { millpond: 'log'; at: number; lines: readonly string[] }
   | { millpond: 'answered'; answers: readonly AnswerMessage[]; memory: number }
 
 /** Of one job. */

@@ -6,20 +6,18 @@
  *
  * A process that a call was too much for is gone, and so is one that is worn. The next call that finds no other starts a fresh one.
  */
-import type { Encoded } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
-import { HandlerProcess, type HandlerTerms } from './handler-process.ts'
+import { HandlerProcess, type HandlerTerms, type Reports } from './handler-process.ts'
 import type { AnswerMessage, JobMessage } from './messages.ts'
 
 /** Milliseconds that a handler may go on when all its jobs are over. */
 const GRACE = 1000
 
 /** A call of the handler. */
-export interface Call {
+export interface Call extends Reports {
   jobs: readonly JobMessage[]
   /** Of each job: aborted when it is over before the handler is. */
   signals: readonly AbortSignal[]
-  progress(at: number, value: Encoded): void
 }
 
 export class ProcessPool {
@@ -51,7 +49,7 @@ export class ProcessPool {
   }
 
   /** @throws what `HandlerProcess.run` does, HandlerNotLoaded */
-  async run({ jobs, signals, progress }: Call): Promise<readonly AnswerMessage[]> {
+  async run({ jobs, signals, ...reports }: Call): Promise<readonly AnswerMessage[]> {
     const process = await this.#take(signals)
     let grace: NodeJS.Timeout | undefined
     const abort = (signal: AbortSignal, at: number) => {
@@ -64,7 +62,7 @@ export class ProcessPool {
       return () => signal.removeEventListener('abort', listener)
     })
     try {
-      const answers = process.run(jobs, progress)
+      const answers = process.run(jobs, reports)
       for (const [at, signal] of signals.entries()) if (signal.aborted) abort(signal, at)
       return await answers
     } finally {

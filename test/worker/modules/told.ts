@@ -86,6 +86,14 @@ export const ACTIONS = {
     ctx.progress('before the loop')
     for (;;);
   },
+  async logs({ data }, ctx) {
+    ctx.log('first', { value: data.value, error: new RangeError('far') })
+    ctx.log('m'.repeat(3000), { large: 'x'.repeat(5000) })
+  },
+  logAndSpin(_, ctx) {
+    ctx.log('before the loop')
+    for (;;);
+  },
   badProgress: (_, ctx) => ctx.progress(() => {}),
   /** Ends when the signal is aborted, and writes why to the file. */
   async obey({ data }, ctx) {

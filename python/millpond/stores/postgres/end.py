@@ -7,23 +7,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from millpond.stores.postgres.calls import Calls
-from millpond.stores.postgres.wire import all_tagged, fence_of, holds, outcomes
+from millpond.stores.postgres.wire import all_tagged, fence_of, holds, lines_text, outcomes
 
 
 def end(calls: Calls, op: str, queue: str, items: Sequence[Any], lease: int | None) -> Sequence[str]:
     given: dict[str, Any] = {"queue": queue, "now": calls.now}
     match op:
         case "complete":
-            given |= holds(items) | {"results": all_tagged(item.result for item in items)}
+            given |= holds(items) | {"results": all_tagged(item.result for item in items), "logs": _logs(items)}
         case "fail":
             given["failures"] = json.dumps([_failure(item) for item in items])
         case "release":
-            given |= holds(items) | {"pauses": [item.pause for item in items]}
+            given |= holds(items) | {"pauses": [item.pause for item in items], "logs": _logs(items)}
         case "extend":
             given |= holds(items) | {"lease": lease, "progress": all_tagged(item.progress for item in items)}
+            given["logs"] = _logs(items)
     answer: Any = calls.answer(op, **given)
     return answer if op in ("fail", "extend") else outcomes(answer, items)
 
 
 def _failure(item: Any) -> dict[str, Any]:
-    return {"id": item.id, "fence": fence_of(item), "error": item.error.to_json(), "delay": item.delay}
+    told = {"id": item.id, "fence": fence_of(item), "error": item.error.to_json(), "delay": item.delay}
+    return told | {"log": lines_text(item.log)}
+
+
+def _logs(items: Sequence[Any]) -> list[str | None] | None:
+    return [lines_text(item.log) for item in items] if any(item.log for item in items) else None

@@ -50,10 +50,17 @@ def outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome
 
 def record_of(told: Mapping[str, Any]) -> Record:
     bodies = {name: told[name] and untagged(told[name]) for name in BODIES}
-    return read(Record, told, **bodies, error=None if told["error"] is None else JobError.from_json(told["error"]))
+    error = None if told["error"] is None else JobError.from_json(told["error"])
+    log = tuple(told["log"].split("\n")) if told["log"] else ()
+    return read(Record, told, **bodies, error=error, log=log)
 
 
 def fields_of(record: Record) -> dict[str, Any]:
     fields = {camel(name): value for name, value in vars(record).items()}
     bodies = {name: tagged(fields[name]) for name in BODIES}
-    return fields | bodies | {"error": record.error and record.error.to_json()}
+    error = record.error and record.error.to_json()
+    return fields | bodies | {"error": error, "log": lines_text(record.log)}
+
+
+def lines_text(log: Sequence[str]) -> str | None:
+    return "\n".join(log) or None

@@ -56,16 +56,19 @@ class Endings:
     def _end_part(self, op: str, part: Part, items: Sequence[Any], lease: int | None) -> Any:
         arguments = [each for item in items for each in (to_bytes(item.id), item.fence, *MORE[op](item))]
         head: list[object] = []
+        logs = ["\n".join(item.log) or False for item in items] if any(item.log for item in items) else None
         match op:
             case "complete":
                 fences = [item.fence for item in items]
                 results = [encoded(item.result) for item in items] if any(item.result for item in items) else []
-                head = [fences if len(set(fences)) > 1 else fences[0]]
+                head = [fences if len(set(fences)) > 1 else fences[0], logs]
                 arguments = [b"".join(to_bytes(item.id) for item in items), *results]
             case "release":
-                head = [[item.pause for item in items]]
+                head = [[item.pause for item in items], logs]
+            case "fail":
+                head = [logs]
             case "extend":
-                head = [lease]
+                head = [lease, logs]
         return self._connection.on_part(op, part, head, arguments)
 
 

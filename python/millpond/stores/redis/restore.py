@@ -56,4 +56,5 @@ def _arguments(record: Record) -> tuple[bytes, ...]:
     error = pack_error(record.error) if record.error else b""
     return (
         to_bytes(record.id), msgpack.packb(facts), encoded(record.data), encoded(record.result), encoded(record.progress), error,
+        "\n".join(record.log).encode(),
     )  # fmt: skip

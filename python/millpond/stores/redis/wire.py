@@ -15,7 +15,7 @@ from millpond.rate import Rate
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
 _FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at")
-DESCRIBED: Final = 12
+DESCRIBED: Final = 13
 """How many items of an answer describe a job."""
 
 
@@ -104,13 +104,14 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
 
 def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
     """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
-    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed = answer
+    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log = answer
     told, state = facts(packed), state.decode()
     place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), int(due) or told["pushed_at"], int(finished)
     record = Record(
         **told, id=to_id(id), queue=queue, state=state, fence=int(fence), attempt=int(attempt),
         due_at=due_at, started_at=int(started) or None,
         finished_at=None if state == "running" else ends or None, error=unpack_error(error),
+        log=tuple(log.decode("utf-8", "replace").split("\n")) if log else (),
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
     )  # fmt: skip
     return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": due_at}.get(state, ends)

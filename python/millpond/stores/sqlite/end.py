@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -15,6 +16,8 @@ def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> s
     given = {"queue": queue, "id": item.id, "fence": item.fence}
     if known is None:
         return "stale"
+    if item.log:
+        tx.changes("log/add", **given, lines=json.dumps(list(item.log)))
     match op:
         case "complete":
             statement = "complete/keep" if known.keep["done"] > 0 else "complete/remove"

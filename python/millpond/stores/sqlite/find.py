@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Final
@@ -22,4 +23,16 @@ def ahead(tx: Transaction, id: str) -> int | None:
 
 def record_of(row: sqlite3.Row) -> Record:
     bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
-    return read(Record, dict(row), **bodies, error=None if row["error"] is None else JobError.from_json(row["error"]))
+    error = None if row["error"] is None else JobError.from_json(row["error"])
+    return read(Record, dict(row), **bodies, error=error, log=_log_of(row["log"]))
+
+
+def _log_of(stored: str | None) -> Sequence[str]:
+    """Another program may have stored something else: then it is one line."""
+    if stored is None:
+        return ()
+    try:
+        lines = json.loads(stored)
+    except ValueError:
+        return (stored,)
+    return tuple(str(line) for line in lines) if isinstance(lines, list) else (stored,)

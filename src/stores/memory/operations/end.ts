@@ -11,6 +11,7 @@ export function complete(state: MemoryState, { queue: name, items }: OfQueue<Com
   return items.map((completion) => {
     const job = state.held(name, completion)
     if (job === undefined || queue === undefined) return 'stale'
+    if (completion.log) job.addLog(completion.log)
     job.result = copyEncoded(completion.result)
     queue.finish(job, 'done', now)
     state.ended(queue, job)
@@ -24,6 +25,7 @@ export function fail(state: MemoryState, { queue: name, items }: OfQueue<Failure
   return items.map((failure) => {
     const job = state.held(name, failure)
     if (job === undefined || queue === undefined) return 'stale'
+    if (failure.log) job.addLog(failure.log)
     job.error = copyError(failure.error)
     queue.totals.failed++
     if (failure.delay === null || job.attempt >= job.attempts) {
@@ -47,6 +49,7 @@ export function release(state: MemoryState, { queue: name, items }: OfQueue<Rele
   return items.map((given) => {
     const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
+    if (given.log) job.addLog(given.log)
     if (given.pause) queue.pause(job, now, given.pause)
     else queue.giveBackStart(job, now)
     // As if the claim had never been; its fence alone stays used up.

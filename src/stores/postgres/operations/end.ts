@@ -2,12 +2,12 @@
 import type { Completion, FailOutcome, HoldOutcome, Input, OfQueue } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
 import type { StoreContext } from '../context.ts'
-import { bodiesText, heldValues, holdOutcomes, plainArray, storedFence } from '../wire.ts'
+import { bodiesText, heldValues, holdOutcomes, linesText, logsText, plainArray, storedFence } from '../wire.ts'
 
-export const COMPLETE = 'complete($1, $2, $3, $4, $5)'
+export const COMPLETE = 'complete($1, $2, $3, $4, $5, $6)'
 
 export function completeValues({ queue, items }: OfQueue<Completion>, now: number | null): unknown[] {
-  return [queue, ...heldValues(items), bodiesText(items.map(({ result }) => result)), now]
+  return [queue, ...heldValues(items), bodiesText(items.map(({ result }) => result)), logsText(items), now]
 }
 
 export async function complete({ calls, notifier }: StoreContext, input: Input<'complete'>): Promise<HoldOutcome[]> {
@@ -22,8 +22,8 @@ export async function complete({ calls, notifier }: StoreContext, input: Input<'
 }
 
 export async function fail({ calls, notifier }: StoreContext, { queue, items }: Input<'fail'>): Promise<FailOutcome[]> {
-  const sent = items.map(({ id, fence, error, delay }) => {
-    return { id, fence: storedFence(fence), error: JSON.stringify(error), delay }
+  const sent = items.map(({ id, fence, error, delay, log }) => {
+    return { id, fence: storedFence(fence), error: JSON.stringify(error), delay, log: linesText(log) }
   })
   const outcomes = await calls.answer<FailOutcome[]>('fail($1, $2, $3)', [queue, JSON.stringify(sent), calls.now()])
   for (const [at, { id, delay }] of items.entries()) {
@@ -38,8 +38,8 @@ export async function fail({ calls, notifier }: StoreContext, { queue, items }: 
 export async function release({ calls, notifier }: StoreContext, input: Input<'release'>): Promise<HoldOutcome[]> {
   const { queue, items } = input
   const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
-  const values = [queue, ...heldValues(items), pauses, calls.now()]
-  const held = await calls.answer<number[] | null>('release($1, $2, $3, $4, $5)', values)
+  const values = [queue, ...heldValues(items), pauses, logsText(items), calls.now()]
+  const held = await calls.answer<number[] | null>('release($1, $2, $3, $4, $5, $6)', values)
   const outcomes = holdOutcomes(items, held)
   if (outcomes.includes('ok')) notifier.bells.ring('work', queue)
   return outcomes

@@ -6,7 +6,7 @@ import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { answered, askEach } from '../per-partition.ts'
-import { encodedOrNothing, errorBytes, idBytes, idsBytes } from '../wire.ts'
+import { encodedOrNothing, errorBytes, idBytes, idsBytes, logsIn } from '../wire.ts'
 import { pauseQueue } from './configure.ts'
 
 /** How a script takes claims, and what its answers stand for. */
@@ -17,12 +17,18 @@ interface Operation<Item, Outcome> {
   outcomes: readonly Outcome[]
 }
 
+/** Nothing further where no claim has lines for its job's log. */
+function logsHead(items: readonly Hold[]): unknown[] {
+  const logs = logsIn(items)
+  return logs === null ? [] : [logs]
+}
+
 const COMPLETE: Operation<Completion, HoldOutcome> = {
   script: 'complete',
   head: (items) => {
     // Jobs of one claim mostly have the same fence.
     const fences = items.map(({ fence }) => fence)
-    return [fences.every((fence) => fence === fences[0]) ? fences[0] : fences]
+    return [fences.every((fence) => fence === fences[0]) ? fences[0] : fences, ...logsHead(items)]
   },
   args: (items) => {
     const results = items.map(({ result }) => encodedOrNothing(result))
@@ -32,6 +38,7 @@ const COMPLETE: Operation<Completion, HoldOutcome> = {
 }
 const FAIL: Operation<Failure, FailOutcome> = {
   script: 'fail',
+  head: logsHead,
   args: (items) =>
     items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
   outcomes: ['retry', 'stale', 'dead'],
@@ -39,7 +46,11 @@ const FAIL: Operation<Failure, FailOutcome> = {
 /** `paused`: given back, and the whole queue starts no job for a while. */
 const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
   script: 'release',
-  head: (items) => (items.some(({ pause }) => pause) ? [items.map(({ pause = 0 }) => pause)] : []),
+  head: (items) => {
+    const logs = logsHead(items)
+    const pauses = items.some(({ pause }) => pause) ? items.map(({ pause = 0 }) => pause) : null
+    return pauses === null && logs.length === 0 ? [] : [pauses, ...logs]
+  },
   args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
   outcomes: ['ok', 'stale', 'paused'],
 }

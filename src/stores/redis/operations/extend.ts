@@ -2,7 +2,7 @@
 import type { ExtendOutcome, Extension, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { encodedOrNothing, idBytes } from '../wire.ts'
+import { encodedOrNothing, idBytes, logsIn } from '../wire.ts'
 import { callHolders } from './end.ts'
 
 const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
@@ -13,7 +13,7 @@ export function extend(
 ): Promise<ExtendOutcome[]> {
   return callHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
     const items = own.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])
-    const answers = await callScript(context, 'extend', partition, { head: [lease], items })
+    const answers = await callScript(context, 'extend', partition, { head: [lease, logsIn(own)], items })
     return answers.map((answer) => OUTCOMES[Number(answer)] ?? 'stale')
   })
 }

@@ -39,12 +39,12 @@ export function findWithPlaces(context: StoreContext, ids: readonly string[]): P
   })
 }
 
-const PER_JOB = 12
+const PER_JOB = 13
 
 /** As `described.lua` answers. */
 export function foundIn(partition: Partition, items: readonly unknown[]): Found[] {
   return chunks(items, PER_JOB).map(
-    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept]) => {
+    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log]) => {
       const state = stateIn(stateText)
       const { place, placedAt, ...rest } = recordIn(bytesIn(kept))
       const dueAt = numberIn(due) || rest.pushedAt
@@ -62,6 +62,7 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         progress: progress === null ? null : encodedIn(bytesIn(progress)),
         error: error === null ? null : storedErrorIn(bytesIn(error)),
         result: result === null ? null : encodedIn(bytesIn(result)),
+        ...(log !== null && { log: textIn(log).split('\n') }),
         ...rest,
       }
       return {

@@ -66,9 +66,14 @@ async function restoreIn(
 /** As `restore.lua` takes a job. */
 function argsOf(record: JobRecord): (string | Buffer)[] {
   const { id, state, fence, attempt, dueAt, startedAt, finishedAt, worker, pushedAt, priority, attempts } = record
-  const { group, timeout, key, trace, cost, data, result, progress, error } = record
+  const { group, timeout, key, trace, cost, data, result, progress, error, log } = record
   const kept = [state, fence, attempt, dueAt, startedAt ?? 0, finishedAt ?? 0, worker, pushedAt, priority, attempts]
   const list = [...kept, group, timeout, key, trace, cost].map((value) => value ?? false)
-  const optional = [encodedOrNothing(result), encodedOrNothing(progress), error === null ? '' : errorBytes(error)]
+  const optional = [
+    encodedOrNothing(result),
+    encodedOrNothing(progress),
+    error === null ? '' : errorBytes(error),
+    log?.join('\n') ?? '',
+  ]
   return [idBytes(id), pack(list), encodedBytes(data), ...optional]
 }

@@ -1,15 +1,19 @@
 import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
+import { addLog } from '../job-log.ts'
 import type { StoreContext } from '../queues.ts'
 import type { PackedCompletions } from '../wire.ts'
 
 /** @returns the indexes of those that are stale */
 export function complete(context: StoreContext, completions: PackedCompletions): number[] {
   const { statements, queues, now } = context
-  const { queue: name, ids, fences, results } = completions
+  const { queue: name, ids, fences, results, logs } = completions
   const queue = queues.find(name)
   const statement = queue?.keeps('done') ? 'complete/keep' : 'complete/remove'
+  for (const [at, lines] of logs?.entries() ?? []) {
+    addLog(statements, { queue: name, id: ids[at] ?? '', fence: fences[at] ?? 0 }, lines)
+  }
   const isDone = completeList(context, `${statement}_list`, completions)
   const completeOne = (id: string, at: number): boolean => {
     const { encoding = null, body: result = null } = results?.[at] ?? {}
@@ -42,8 +46,9 @@ function completeList(
 export function fail(context: StoreContext, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const { statements, queues, now } = context
   const queue = queues.find(name)
-  return items.map(({ id, fence, error, delay: asked }) => {
+  return items.map(({ id, fence, error, delay: asked, log }) => {
     const hold = { queue: name, id, fence }
+    addLog(statements, hold, log)
     const delay = asked === 'backoff' ? backoffDelay(context, hold) : asked
     const row = statements.get('fail/fail', { ...hold, now, delay, error: JSON.stringify(error) })
     if (row === undefined || queue === undefined) return 'stale'
@@ -72,8 +77,9 @@ export function release(
   { statements, queues, now }: StoreContext,
   { queue: name, items }: OfQueue<Release>,
 ): HoldOutcome[] {
-  return items.map(({ id, fence, pause = 0 }) => {
+  return items.map(({ id, fence, pause = 0, log }) => {
     const hold = { queue: name, id, fence }
+    addLog(statements, hold, log)
     const settings = queues.find(name)?.settings
     if (pause > 0 || settings?.isBounded || settings?.isGrouped) {
       queues.write()

@@ -1,4 +1,5 @@
 import type { ExtendOutcome, Input } from '../../../store.ts'
+import { addLog } from '../job-log.ts'
 import { DEFAULT_LEASE, type StoreContext } from '../queues.ts'
 
 export function extend(
@@ -6,8 +7,9 @@ export function extend(
   { queue, lease: asked, items }: Input<'extend'>,
 ): ExtendOutcome[] {
   const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)
-  return items.map(({ id, fence, progress }) => {
+  return items.map(({ id, fence, progress, log }) => {
     const hold = { queue, id, fence }
+    addLog(statements, hold, log)
     const news = { encoding: progress?.encoding ?? null, progress: progress?.body ?? null }
     if (statements.run('extend/extend', { ...hold, lease_until, ...news }) === 1) return 'ok'
     return statements.get('extend/cancelled', hold) === undefined ? 'stale' : 'cancelled'

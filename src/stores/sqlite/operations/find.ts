@@ -1,6 +1,7 @@
 import type { Input, JobRecord } from '../../../store.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
+import { logFrom } from '../job-log.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
@@ -36,6 +37,7 @@ export function recordFrom(row: Row): JobRecord {
     progress: encodedOrNull(row.progress_encoding, row.progress),
     result: encodedOrNull(row.result_encoding, row.result),
     error: row.error === null ? null : storedErrorFromJson(row.error),
+    ...logFrom(row.log),
   }
 }
 

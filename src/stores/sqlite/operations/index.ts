@@ -19,11 +19,17 @@ export function operationsOf(client: ThreadClient): Operations {
     complete: (input) => client.complete(input),
     // Callers may have more beside what the contract names, which cannot be cloned or is large.
     fail: ({ queue, items }) =>
-      client.call('fail', { queue, items: items.map(({ id, fence, error, delay }) => ({ id, fence, error, delay })) }),
+      client.call('fail', {
+        queue,
+        items: items.map(({ id, fence, error, delay, log }) => ({ id, fence, error, delay, log })),
+      }),
     release: ({ queue, items }) =>
-      client.call('release', { queue, items: items.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
+      client.call('release', {
+        queue,
+        items: items.map(({ id, fence, pause = 0, log }) => ({ id, fence, pause, log })),
+      }),
     extend: ({ queue, lease, items: given }) => {
-      const items = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyEncoded(progress) }))
+      const items = given.map(({ id, fence, progress, log }) => ({ id, fence, progress: copyEncoded(progress), log }))
       return client.call('extend', { queue, lease, items })
     },
     sweep: (input) => client.call('sweep', input),

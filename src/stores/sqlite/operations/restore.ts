@@ -1,4 +1,5 @@
 import type { Encoded, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
+import { withLines } from '../../../values/job-log.ts'
 import type { StoreContext } from '../queues.ts'
 
 export function restore(context: StoreContext, { records }: Input<'restore'>): RestoreOutcome[] {
@@ -6,7 +7,7 @@ export function restore(context: StoreContext, { records }: Input<'restore'>): R
 }
 
 function restoreOne({ statements, queues }: StoreContext, record: JobRecord): RestoreOutcome {
-  const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, ...columns } = record
+  const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, ...columns } = record
   const queue = queues.findOrCreate(record.queue)
   const row = {
     ...columns,
@@ -15,6 +16,7 @@ function restoreOne({ statements, queues }: StoreContext, record: JobRecord): Re
     ...{ progress_encoding: encodingOf(progress), progress: bodyOf(progress) },
     ...{ result_encoding: encodingOf(result), result: bodyOf(result) },
     error: error === null ? null : JSON.stringify(error),
+    log: log === undefined ? null : JSON.stringify(withLines([], log)),
   }
   if (statements.run('restore/restore', row) === 0) return 'existing'
   queue.move(null, record.state)
