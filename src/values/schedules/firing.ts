@@ -15,14 +15,22 @@ export function firingTimes(
   now: number,
   times: Times = timesOf(timing),
 ): { times: number[]; next: number | null } {
-  // The sweep may have told of a time that a later `now` has passed by far.
-  const count = timing.missed === 'all' ? MOST_MISSED : 1
-  const passed = times.before(now + 1, count).filter((time) => time >= expected)
+  const passed = timing.missed === 'all' ? allPassed(times, expected, now) : times.before(now + 1, 1)
   // A changed line, or other rules of the zone: the time that was stored is fired all the same.
-  const due = passed.length > 0 ? passed : [expected]
+  const own = passed.filter((time) => time >= expected)
+  const due = own.length > 0 ? own : [expected]
   if (timing.missed === 'skip') return { times: due.filter((time) => time > now - ON_TIME), next: times.after(now) }
   const fired = due.slice(0, AT_ONCE)
   return { times: fired, next: fired.length < due.length ? (due[AT_ONCE] ?? null) : times.after(now) }
+}
+
+/** The times from `expected` to `now`, the last ones if they are too many. Looking back is dear, and mostly one time has passed. */
+function allPassed(times: Times, expected: number, now: number): number[] {
+  const passed: number[] = []
+  for (let at = times.after(expected - 1); at !== null && at <= now; at = times.after(at)) {
+    if (passed.push(at) > MOST_MISSED) return times.before(now + 1, MOST_MISSED)
+  }
+  return passed
 }
 
 /** @throws InvalidOption: another version or language wrote a line that this one cannot read */
