@@ -40,6 +40,7 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   const opened: { close(): Promise<void> }[] = []
   try {
     const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
+    await assertNamed(from, checked.queues)
     if (checked.follow !== true) await assertQueues(from, checked.queues)
     const schedules = store === undefined || checked.settings === false ? [] : await schedulesOf(store, checked.queues)
     if (checked.dryRun === true) return { ...(await dryRun(from, checked.queues)), schedules: schedules.length }
@@ -95,6 +96,13 @@ async function openedTarget(end: MoveEnd, opened: { close(): Promise<void> }[]):
 }
 
 /** A name that is misspelt would move nothing. Stores that only give jobs to workers may not list all queues. */
+/** A store that lists no queues knows those that its own process has used. */
+async function assertNamed(from: Source, names: readonly string[] | undefined): Promise<void> {
+  if (names !== undefined || !(from instanceof ClaimSource) || (await from.counts()).length > 0) return
+  const message = `the ${from.name} store lists no queues: name those to move by the option queues (--queue)`
+  throw new MillpondError('InvalidOption', message)
+}
+
 async function assertQueues(from: Source, names: readonly string[] | undefined): Promise<void> {
   if (names === undefined || from instanceof ClaimSource) return
   const known = new Set((await from.counts()).map(({ queue }) => queue))
