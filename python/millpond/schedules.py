@@ -1,4 +1,4 @@
-"""Schedules, as stores keep them. A store compares times; the program that sweeps computes them: contract/worker.md, "Sweeping".
+"""Schedules, as stores keep them. A store compares times; the program that sweeps computes them: contract/worker.md, "Sweeps".
 
 Times are ms since 1970, spans are ms.
 """
