@@ -167,7 +167,10 @@ serveTest('every operation answers as it says', async ({ open }) => {
         const queue = `q${statuses.size}-${name}`
         const id = await jobIn(client, queue, calls.state ?? 'waiting')
         for (const one of [id, UNKNOWN]) {
-          const target = path.replace('{queue}', queue).replace('{name}', one === id ? queue : 'none').replace('{id}', one)
+          const target = path
+            .replace('{queue}', queue)
+            .replace('{name}', one === id ? queue : 'none')
+            .replace('{id}', one)
           for (const accept of ['application/json', 'text/html']) {
             const answer = await client.ask(method, `${target}${query}`, body, { accept })
             asItSays(document, operation, answer)
