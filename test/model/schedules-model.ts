@@ -1,4 +1,4 @@
-/** What the contract says of schedules, in the plainest way: contract/operations.md, "schedules". */
+/** What the contract says of schedules, in the plainest way: contract/schedules.md. */
 import type { Declaration, DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from '../../src/store.ts'
 
 const DECLARED = 90_000
