@@ -23,6 +23,7 @@ import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { serviceRoutes } from './routes/service.ts'
 
 export interface ServiceOptions {
@@ -73,6 +74,7 @@ export class Service {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
+      schedules: scheduleRoutes(context),
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)
