@@ -25,6 +25,7 @@ import { pageFiles } from './page-files.ts'
 import { pollerOf } from './poller.ts'
 import * as reads from './reads.ts'
 import type { Redaction } from './redact.ts'
+import * as schedules from './schedules.ts'
 import { tickStream } from './stream.ts'
 
 type Operation = (call: Call, body: object) => Promise<object>
@@ -33,7 +34,9 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...{ queue: reads.queue, jobs: reads.jobs, job: reads.job, workers: reads.workers },
   ...{ pause: actions.pause, resume: actions.resume, override: actions.override, clear: actions.clear },
   ...{ limitGroup: actions.limitGroup, requeue: actions.requeue, cancel: actions.cancel, remove: actions.remove },
-  ...{ update: actions.update, bulk },
+  ...{ update: actions.update, bulk, schedules: schedules.schedules, runSchedule: schedules.runSchedule },
+  ...{ pauseSchedule: schedules.pauseSchedule, resumeSchedule: schedules.resumeSchedule },
+  removeSchedule: schedules.removeSchedule,
 }
 
 const FILES: ReadonlySet<string> = new Set(['page.js', 'page.css', 'icon.svg'])

@@ -174,6 +174,22 @@ export interface WorkerRow {
   jobs: { id: string; startedAt: number | null }[]
 }
 
+export interface ScheduleRow {
+  name: string
+  may: May
+  when: string
+  tz: string
+  words: string
+  queue: string
+  paused: boolean
+  /** Whether a program has declared it lately. */
+  declared: boolean
+  nextAt: number | null
+  lastAt: number | null
+  /** The next ones, as this machine computes them. */
+  times: number[]
+}
+
 /** What a bulk change would do. */
 export interface BulkPreviewView {
   count: number

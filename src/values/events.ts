@@ -25,6 +25,8 @@ export interface ActionEvent {
   queue: string
   /** The job, where it was one. */
   id?: string
+  /** The schedule, where it was one. */
+  schedule?: string
   /** The group, where its limits were changed. */
   group?: string
   /** The settings, where they were changed. */

@@ -64,6 +64,7 @@ async function filled(t: TestContext) {
   const { id: scheduled } = await queue.push({ n: 9 }, { delay: '1h' })
   await pond.queue('idle').push({})
   await pond.queue('idle').pause()
+  await pond.schedule('weekly-digest', '0 9 * * 1', pond.queue('idle'), {})
   return { pond, dead, running, scheduled }
 }
 
@@ -101,6 +102,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')
       await look(`#/job/main/${running}`, '.timeline')
       await look(`#/job/main/${scheduled}`, '.timeline', () => page.getByRole('button', { name: 'Edit …' }).click())

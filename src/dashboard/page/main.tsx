@@ -17,6 +17,7 @@ import { Palette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { Queue } from './queue.tsx'
 import { go, queueLink, type Route, useRoute } from './route.ts'
+import { Schedules } from './schedules.tsx'
 import { cycleTheme, showTheme } from './theme.ts'
 import { Workers } from './workers.tsx'
 
@@ -50,6 +51,11 @@ const App = () => {
           <a href="#/workers" aria-current={route.view === 'workers' ? 'page' : undefined}>
             Workers
           </a>
+          {live.tick?.stores.some(({ capabilities }) => capabilities.schedules) && (
+            <a href="#/schedules" aria-current={route.view === 'schedules' ? 'page' : undefined}>
+              Schedules
+            </a>
+          )}
         </nav>
         <span class="grow" />
         <span class={`link ${live.state}`} role="status">
@@ -81,6 +87,8 @@ const View = ({ route }: { route: Route }) => {
   switch (route.view) {
     case 'overview':
       return <Overview />
+    case 'schedules':
+      return <Schedules />
     case 'workers':
       return <Workers />
     case 'queue':
@@ -93,6 +101,7 @@ const View = ({ route }: { route: Route }) => {
 function titleOf(route: Route): string {
   if (route.view === 'queue') return `${route.queue} · Millpond`
   if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
+  if (route.view === 'schedules') return 'Schedules · Millpond'
   return route.view === 'workers' ? 'Workers · Millpond' : 'Millpond'
 }
 

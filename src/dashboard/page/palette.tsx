@@ -109,6 +109,7 @@ function entriesOf(tick: Tick | undefined, route: Route, typed: string): Entry[]
   entries.push(
     { label: 'Overview', hint: 'view', run: () => go('#/') },
     { label: 'Workers', hint: 'view', run: () => go('#/workers') },
+    { label: 'Schedules', hint: 'view', run: () => go('#/schedules') },
   )
   for (const { name, queues } of stores) {
     for (const queue of queues) {

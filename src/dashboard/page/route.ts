@@ -6,6 +6,7 @@ export type Route =
   | { view: 'queue'; store: string; queue: string; tab: string; search: string }
   | { view: 'job'; store: string; id: string }
   | { view: 'workers' }
+  | { view: 'schedules' }
 
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
@@ -14,7 +15,7 @@ export function routeOf(hash: string): Route {
     return { view, store, queue: name, tab: tab || 'jobs', search: new URLSearchParams(query).get('q') ?? '' }
   }
   if (view === 'job' && name !== '') return { view, store, id: name }
-  return view === 'workers' ? { view } : { view: 'overview' }
+  return view === 'workers' || view === 'schedules' ? { view } : { view: 'overview' }
 }
 
 export const queueLink = (store: string, queue: string, tab = 'jobs', search = ''): string => {
