@@ -26,7 +26,7 @@ describe('schedules', { skip: noBrowser }, () => {
     await until(async () => (await paused()) === true, 'the schedule to be paused')
     await page.getByRole('button', { name: 'Resume weekly-digest' }).click()
     await until(async () => (await paused()) === false, 'the schedule to go on')
-    await page.getByRole('button', { name: 'Run weekly-digest now' }).click()
+    await page.getByRole('button', { name: 'Run now: weekly-digest' }).click()
     await page.getByText('"weekly"').waitFor()
     assert.equal((await digests.stats()).counts.waiting, 1)
     await page.goto(`${base}#/schedules`)

@@ -62,8 +62,9 @@ const App = () => {
           <i aria-hidden="true" />
           {STATES[live.state]}
         </span>
-        <button type="button" class="quiet find" onClick={() => setOpen(true)}>
-          Go to … <kbd>⌘K</kbd>
+        <button type="button" class="quiet find" aria-label="Go to … ⌘K" onClick={() => setOpen(true)}>
+          <i aria-hidden="true">⌕</i>
+          <span>Go to …</span> <kbd>⌘K</kbd>
         </button>
         <button type="button" class="icon" aria-label="Light, dark, or as the system" onClick={cycleTheme}>
           ◐

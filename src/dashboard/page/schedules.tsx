@@ -106,7 +106,7 @@ const Row = ({ store, schedule, changed }: { store: string; schedule: ScheduleRo
       <td data-label="Change">
         {may.operate && (
           <span class="actions">
-            <button type="button" aria-label={`Run ${name} now`} onClick={run}>
+            <button type="button" aria-label={`Run now: ${name}`} onClick={run}>
               Run now
             </button>
             {paused ? (
