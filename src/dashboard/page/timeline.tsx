@@ -16,6 +16,9 @@ interface Step {
 export function stepsOf(job: JobPage, now: number): Step[] {
   const { state, pushedAt, dueAt, startedAt, finishedAt, attempt, attempts, worker, error } = job
   const steps: Step[] = [{ name: 'pushed', kind: 'past', at: pushedAt, text: '' }]
+  for (const [number, at] of earlierAttempts(job)) {
+    steps.push({ name: `attempt ${number}`, kind: 'failed', at, text: 'by its log' })
+  }
   const isLater = dueAt > pushedAt + 1
   const isRetry = attempt > 0 && (state === 'waiting' || state === 'scheduled')
   // Of a job that waits for its next attempt, the last one comes before the due time.
@@ -49,6 +52,16 @@ export function stepsOf(job: JobPage, now: number): Step[] {
     const before = steps[index - 1]?.at
     return step.at !== null && before != null && step.at >= before ? { ...step, since: step.at - before } : step
   })
+}
+
+/** Attempts before the last one, of which the store keeps nothing but their lines of the log: number and time of the first line. */
+function earlierAttempts({ log, attempt }: JobPage): Map<number, number> {
+  const found = new Map<number, number>()
+  for (const line of log ?? []) {
+    if (line.attempt === null || line.at === null || line.attempt >= attempt || found.has(line.attempt)) continue
+    found.set(line.attempt, line.at)
+  }
+  return found
 }
 
 /** All states, and where the job is: so that the next one can be guessed. */
