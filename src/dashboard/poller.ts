@@ -46,6 +46,8 @@ export class Poller {
   #latest: SeenStore | undefined
   #timer: NodeJS.Timeout | undefined
   #isLooking = false
+  /** Milliseconds of the last look. */
+  #took = 0
 
   constructor(pond: Millpond) {
     this.#pond = pond
@@ -88,7 +90,10 @@ export class Poller {
     const began = performance.now()
     const looked = await this.#seen().catch((error: unknown) => this.#troubled(error))
     this.#isLooking = false
-    const pace = Math.min(SLOWEST, Math.max(PACE, Math.round((performance.now() - began) * PAUSE)))
+    const took = performance.now() - began
+    // The shorter of two: a single long one may be this process's own fault.
+    const pace = Math.min(SLOWEST, Math.max(PACE, Math.round(Math.min(took, this.#took) * PAUSE)))
+    this.#took = took
     this.#latest = { ...looked, pace }
     for (const follower of [...this.#followers]) follower()
     if (this.#followers.size === 0) this.#latest = undefined

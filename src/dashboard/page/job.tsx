@@ -1,6 +1,6 @@
 /** One job: where it is, why, what happened to it, and what may be done with it. */
 import { useState } from 'preact/hooks'
-import type { JobPage } from '../views.ts'
+import type { JobPage, Shown } from '../views.ts'
 import { ago, clock, duration } from './format.ts'
 import { JobEdit } from './job-edit.tsx'
 import { serverNow, useAsk } from './live.ts'
@@ -141,6 +141,21 @@ const Facts = ({ job, store }: { job: JobPage; store: string }) => {
   )
 }
 
+/** On the line, as most are short. */
+const Fields = ({ fields }: { fields: Shown | null }) => {
+  if (fields === null) return null
+  if (typeof fields !== 'object' || fields[0] !== 'o') return <Value value={fields} depth={9} />
+  return (
+    <>
+      {fields[1].map(([name, value]) => (
+        <span key={name} class="field">
+          <span class="name">{name}</span>=<Value value={value} depth={9} />{' '}
+        </span>
+      ))}
+    </>
+  )
+}
+
 const Log = ({ job: { log } }: { job: JobPage }) => {
   if (log === null || log.length === 0) return null
   return (
@@ -157,8 +172,7 @@ const Log = ({ job: { log } }: { job: JobPage }) => {
               {line.attempt !== null && ` #${line.attempt}`}
             </span>
             <span>
-              {line.message} {line.fields !== null && <Value value={line.fields} depth={9} />}{' '}
-              {line.cut && <Badge kind="note">cut</Badge>}
+              {line.message} <Fields fields={line.fields} /> {line.cut && <Badge kind="note">cut</Badge>}
             </span>
           </li>
         ))}

@@ -35,7 +35,7 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
           The store does not answer: {store.trouble}
         </p>
       )}
-      {store.pace >= 5000 && (
+      {store.pace >= 10_000 && (
         <p class="mute">The store takes long to answer, so it is asked every {duration(store.pace)}.</p>
       )}
       <dl class="stats">
