@@ -34,7 +34,7 @@ export async function run(args: readonly string[], terminal: Terminal, stop: Abo
     return await verb.run({ args: given, terminal, stop })
   } catch (error) {
     terminal.err(`millpond: ${messageOf(error, verb)}\n`)
-    if (isMillpondError(error, 'QueueUnknown')) return EXIT.refused
+    if (isMillpondError(error, 'QueueUnknown') || isMillpondError(error, 'JobUnknown')) return EXIT.refused
     return isUsage(error) ? EXIT.usage : EXIT.failed
   }
 }

@@ -1,0 +1,47 @@
+/** What can be wrong with the queues of a store, whichever it is. */
+import type { Opened } from '../open.ts'
+import { attentionTo } from '../attention.ts'
+import type { QueueReport } from '../../pond/stats.ts'
+import type { Finding } from '../../stores/doctor.ts'
+import { optionName, settingText } from '../settings-text.ts'
+
+/** Share of claims that lost their lease, and how many at least, from which on it is worth telling. */
+const MANY_LOST = { share: 0.01, count: 10 }
+
+export async function examineQueues({ pond, store }: Opened): Promise<Finding[]> {
+  const reports = await pond.stats()
+  const found = reports.flatMap(queueFindings)
+  if (store.capabilities.settings) {
+    for (const { queue } of reports) {
+      const report = await store.operations.settings({ queue })
+      if (report?.values.keepDead === 0) {
+        const text = `${queue}: dead jobs are not kept: nobody sees what failed, or can retry it`
+        found.push({ check: 'queues', level: 'warning', text, action: `millpond limits ${queue} --keep-dead 7d` })
+      }
+    }
+  }
+  return found.length > 0 ? found : [{ check: 'queues', level: 'ok', text: 'no queue needs attention' }]
+}
+
+function queueFindings(report: QueueReport): Finding[] {
+  const { queue, totals, overrides } = report
+  const found: Finding[] = attentionTo(report).map(({ kind, text, action }) => ({
+    check: kind,
+    level: kind === 'noWorker' || kind === 'full' ? 'problem' : kind === 'paused' ? 'warning' : 'note',
+    text: `${queue} ${kind === 'paused' || kind === 'full' || kind === 'queueLimit' ? '' : 'has '}${text}`,
+    action,
+  }))
+  if (totals.lost >= MANY_LOST.count && totals.lost > (totals.done + totals.failed) * MANY_LOST.share) {
+    found.push({
+      check: 'lost',
+      level: 'warning',
+      text: `${queue}: ${totals.lost} claims were lost, since their workers fell silent for longer than the lease`,
+      action: 'look whether workers crash or are killed, or block their event loop: docs/isolation.md',
+    })
+  }
+  for (const [name, value] of Object.entries(overrides)) {
+    const text = `${queue}: an operator has set ${optionName(name as never)} to ${settingText(name as never, value)}`
+    found.push({ check: 'override', level: 'note', text, action: `millpond limits ${queue} --clear ${optionName(name as never)}, when code is to decide again` })
+  }
+  return found
+}
