@@ -35,7 +35,11 @@ export function attentionTo(report: QueueReport): Attention[] {
     add('groupLimit', text, `millpond limits ${queue}`)
   }
   if (counts.dead > 0) {
-    add('dead', `${counted(counts.dead, 'job')} ${counts.dead === 1 ? 'is' : 'are'} dead`, `millpond jobs ${queue} --state dead`)
+    add(
+      'dead',
+      `${counted(counts.dead, 'job')} ${counts.dead === 1 ? 'is' : 'are'} dead`,
+      `millpond jobs ${queue} --state dead`,
+    )
   }
   return found
 }

@@ -65,7 +65,11 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   })
 }
 
-async function changeNamed({ args, terminal, stop }: BulkCall, given: readonly string[], change: Change): Promise<number> {
+async function changeNamed(
+  { args, terminal, stop }: BulkCall,
+  given: readonly string[],
+  change: Change,
+): Promise<number> {
   const ids = given.map((id) => orUsageError('', () => checkId(id)))
   return withStore(args, async (opened) => {
     let count = 0
@@ -77,7 +81,10 @@ async function changeNamed({ args, terminal, stop }: BulkCall, given: readonly s
     }
     const isDry = args.flag('dry-run')
     if (args.flag('json')) terminal.out(`${jsonText({ [isDry ? 'count' : 'changed']: count })}\n`)
-    else terminal.out(isDry ? `${counted(count, 'job')}. Nothing was changed.\n` : `${counted(count, 'job')} ${change.past}.\n`)
+    else
+      terminal.out(
+        isDry ? `${counted(count, 'job')}. Nothing was changed.\n` : `${counted(count, 'job')} ${change.past}.\n`,
+      )
     return count === ids.length ? EXIT.done : EXIT.failed
   })
 }
@@ -140,6 +147,9 @@ function show(terminal: Terminal, report: BulkReport, isJson: boolean, { past }:
   const { changed, matched, next } = report
   terminal.out(`${counted(changed, 'job')} ${past}.\n`)
   const others = matched - changed
-  if (others > 0) terminal.out(`${grouped(others)} that pass the filter were not changed: they had moved on, or a live job has their key.\n`)
+  if (others > 0)
+    terminal.out(
+      `${grouped(others)} that pass the filter were not changed: they had moved on, or a live job has their key.\n`,
+    )
   if (next !== undefined) terminal.out(`The rest: the same call with --after ${next}\n`)
 }

@@ -10,7 +10,11 @@ export function completionFor(shell: Shell, verbs: readonly Verb[]): string {
 }
 
 const optionsOf = ({ options }: Verb): [name: string, help: string, value: string | undefined][] => [
-  ...Object.entries(options).map(([name, { help, value }]): [string, string, string | undefined] => [name, firstLine(help), value]),
+  ...Object.entries(options).map(([name, { help, value }]): [string, string, string | undefined] => [
+    name,
+    firstLine(help),
+    value,
+  ]),
   ['help', 'its options', undefined],
 ]
 const firstLine = (text: string): string => text.split('\n')[0] ?? ''
@@ -23,7 +27,9 @@ function bash(verbs: readonly Verb[]): string {
     const options = optionsOf(verb).map(([name]) => `--${name}`)
     return `    ${verb.name}) words='${options.join(' ')}' ;;`
   })
-  const files = [...new Set(verbs.flatMap(optionsOf).flatMap(([name, , value]) => (isFile(value) ? [`--${name}`] : [])))]
+  const files = [
+    ...new Set(verbs.flatMap(optionsOf).flatMap(([name, , value]) => (isFile(value) ? [`--${name}`] : []))),
+  ]
   return `# millpond for bash
 _millpond() {
   local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words=''

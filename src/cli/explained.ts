@@ -22,7 +22,12 @@ const MAX_PAGES = 10
 export async function explainedJob(pond: Millpond, id: string): Promise<Explained> {
   const told = await pond.explain(id)
   if (told === undefined) throw unknownJob(id)
-  return { queue: told.queue, id, lines: [told.text], actions: told.reasons.flatMap((one) => actionFor(one, told.queue)) }
+  return {
+    queue: told.queue,
+    id,
+    lines: [told.text],
+    actions: told.reasons.flatMap((one) => actionFor(one, told.queue)),
+  }
 }
 
 export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Explained> {
@@ -45,7 +50,9 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   }
   if (report.groupsAtLimit > 0) {
     for (const { group, waiting, running } of await groupsAtLimit(queue)) {
-      lines.push(`Group ${group === '' ? "'' (jobs without one)" : group}: ${waiting} wait, ${running} run, and no more may.`)
+      lines.push(
+        `Group ${group === '' ? "'' (jobs without one)" : group}: ${waiting} wait, ${running} run, and no more may.`,
+      )
     }
   }
   return { queue: queue.name, ...(next !== undefined && { id: next.id }), lines, actions: [...new Set(actions)] }

@@ -77,7 +77,7 @@ export function settingNames(given: readonly string[]): SettingName[] | undefine
 const isRate = (value: unknown): value is Rate => typeof value === 'object' && value !== null && 'count' in value
 
 export function rateText({ count, per, burst }: Rate): string {
-  const units = { 1000: 's', 60_000: 'm', 3_600_000: 'h', 86_400_000: 'd' }
+  const units = { 1000: 's', 60000: 'm', 3600000: 'h', 86400000: 'd' }
   const unit = Object.entries(units).find(([ms]) => Number(ms) === per)?.[1]
   return `${count}/${unit ?? time(per).replaceAll(' ', '')}${burst === null ? '' : `, burst ${burst}`}`
 }

@@ -68,7 +68,11 @@ export async function schemaState(url: string): Promise<SchemaState> {
 }
 
 /** A check that fails, as for want of a right, must not hide the others. */
-export async function looked(check: string, look: () => Finding[] | Promise<Finding[]>, why: (error: unknown) => string): Promise<Finding[]> {
+export async function looked(
+  check: string,
+  look: () => Finding[] | Promise<Finding[]>,
+  why: (error: unknown) => string,
+): Promise<Finding[]> {
   try {
     return await look()
   } catch (error) {
@@ -87,7 +91,8 @@ export function clockFinding(server: number, asked: readonly [before: number, af
   const [before, after] = asked
   const apart = server < before ? before - server : Math.max(0, server - after)
   const text = `the server's clock is ${Math.round(apart)} ms ${server < before ? 'behind' : 'ahead of'} that of this machine`
-  if (apart <= MOST_APART) return { check: 'clock', level: 'ok', text: "the server's clock agrees with that of this machine" }
+  if (apart <= MOST_APART)
+    return { check: 'clock', level: 'ok', text: "the server's clock agrees with that of this machine" }
   const action = 'run NTP on both: jobs with a runAt come due by the clock of the server'
   return { check: 'clock', level: 'warning', text, action }
 }

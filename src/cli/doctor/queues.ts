@@ -1,8 +1,9 @@
 /** What can be wrong with the queues of a store, whichever it is. */
-import type { Opened } from '../open.ts'
-import { attentionTo } from '../attention.ts'
+
 import type { QueueReport } from '../../pond/stats.ts'
 import type { Finding } from '../../stores/doctor.ts'
+import { attentionTo } from '../attention.ts'
+import type { Opened } from '../open.ts'
 import { optionName, settingText } from '../settings-text.ts'
 
 /** Share of claims that lost their lease, and how many at least, from which on it is worth telling. */
@@ -41,7 +42,12 @@ function queueFindings(report: QueueReport): Finding[] {
   }
   for (const [name, value] of Object.entries(overrides)) {
     const text = `${queue}: an operator has set ${optionName(name as never)} to ${settingText(name as never, value)}`
-    found.push({ check: 'override', level: 'note', text, action: `millpond limits ${queue} --clear ${optionName(name as never)}, when code is to decide again` })
+    found.push({
+      check: 'override',
+      level: 'note',
+      text,
+      action: `millpond limits ${queue} --clear ${optionName(name as never)}, when code is to decide again`,
+    })
   }
   return found
 }

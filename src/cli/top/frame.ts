@@ -73,7 +73,9 @@ export function frameOf(frame: Frame): FrameLine[] {
   const used = columnsFor(columns)
   const table = [
     { text: rowOf(columns, used, 'queue', ({ head: text }) => text), style: 'bold' as const },
-    ...lines.slice(from, from + shown).map((line) => ({ text: rowOf(columns, used, line.queue, ({ cell }) => cell(line)) })),
+    ...lines
+      .slice(from, from + shown)
+      .map((line) => ({ text: rowOf(columns, used, line.queue, ({ cell }) => cell(line)) })),
   ]
   const left = Math.max(0, room - table.length)
   const body = [...head, ...table, ...attentionLines(attention, left)].slice(0, rows - foot.length)
@@ -82,7 +84,8 @@ export function frameOf(frame: Frame): FrameLine[] {
 }
 
 function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly QueueLine[]): FrameLine[] {
-  const sum = (figure: (line: QueueLine) => number | null) => lines.reduce((total, line) => total + (figure(line) ?? 0), 0)
+  const sum = (figure: (line: QueueLine) => number | null) =>
+    lines.reduce((total, line) => total + (figure(line) ?? 0), 0)
   const isKnown = lines.some(({ arrivals }) => arrivals !== null)
   const total = (figure: (line: QueueLine) => number | null) => (isKnown ? perSecond(sum(figure)) : NONE)
   const processes = new Set(now.workers.map(({ host, pid }) => `${host} ${pid}`)).size
@@ -92,7 +95,10 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
   const rates = `in ${total((line) => line.arrivals)}/s, out ${total((line) => line.completions)}/s, failed ${total((line) => line.failures)}/s`
   const slots = `${short(sum(({ busy }) => busy))} of ${short(sum(({ slots }) => slots))} slots busy`
   return [
-    { text: `millpond top   ${store}   ${counted(lines.length, 'queue')}   waits of the last ${minutes} min   ${clock}`, style: 'inverse' },
+    {
+      text: `millpond top   ${store}   ${counted(lines.length, 'queue')}   waits of the last ${minutes} min   ${clock}`,
+      style: 'inverse',
+    },
     { text: `${states.join('   ')}   ${rates}` },
     { text: `${counted(now.workers.length, 'worker')} in ${counted(processes, 'process', 'processes')}, ${slots}` },
     trouble === undefined ? { text: '' } : { text: plain(trouble), style: 'red' },

@@ -8,7 +8,11 @@ export const verb = defineVerb({
   name: 'cancel',
   summary: 'cancels jobs that are not finished; the handlers of running ones are told',
   operands: ['[ID…]'],
-  options: { state: { value: 'STATE', help: 'with --queue: scheduled, waiting or running; all of them' }, ...BULK, ...YES },
+  options: {
+    state: { value: 'STATE', help: 'with --queue: scheduled, waiting or running; all of them' },
+    ...BULK,
+    ...YES,
+  },
   run(call) {
     const state = call.args.choice('state', STATES)
     return changeJobs(call, {

@@ -1,6 +1,7 @@
 /** `millpond doctor` */
-import { assertExists } from '../../stores/existing.ts'
+
 import { examineStore, type Finding } from '../../stores/doctor.ts'
+import { assertExists } from '../../stores/existing.ts'
 import { errorSummary } from '../../values/safe-error.ts'
 import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
@@ -19,7 +20,8 @@ export const verb = defineVerb({
     ...STORE,
     ...JSON_LINES,
   },
-  notes: 'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem; 1: the store cannot be reached.',
+  notes:
+    'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem; 1: the store cannot be reached.',
   async run({ args, terminal }) {
     const found = await diagnosis(args)
     if (args.flag('json')) for (const one of found) terminal.out(`${jsonText(one)}\n`)

@@ -1,8 +1,8 @@
 /** `millpond jobs` */
 import type { Queue } from '../../pond/queue.ts'
 import type { ListedJob } from '../../values/job.ts'
-import { JOB_STATES, type JobState } from '../../values/records.ts'
 import { defined } from '../../values/options.ts'
+import { JOB_STATES, type JobState } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { FILTERS, type Filter, filterOf } from '../filters.ts'
@@ -39,7 +39,12 @@ export const verb = defineVerb({
       const queue = await knownQueue(opened, args.operand(0))
       const jobs: ListedJob[] = []
       let count = 0
-      for await (const job of listed(queue, state === undefined ? JOB_STATES : [state], { filter, after, limit, stop })) {
+      for await (const job of listed(queue, state === undefined ? JOB_STATES : [state], {
+        filter,
+        after,
+        limit,
+        stop,
+      })) {
         count++
         const { cursor, ...info } = job
         if (args.flag('json')) terminal.out(`${jsonText({ ...jobObject(info, payloads), cursor })}\n`)

@@ -7,7 +7,16 @@ import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
 import { grouped, NONE, time } from '../figures.ts'
 import { knownQueue, type Opened, withStore } from '../open.ts'
-import { optionName, overridesOf, rateIn, rateText, runningOf, SETTINGS, settingNames, settingText } from '../settings-text.ts'
+import {
+  optionName,
+  overridesOf,
+  rateIn,
+  rateText,
+  runningOf,
+  SETTINGS,
+  settingNames,
+  settingText,
+} from '../settings-text.ts'
 import { plain, table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -16,7 +25,10 @@ import { defineVerb, EXIT } from '../verb.ts'
 const OPTIONS = {
   ...SETTINGS,
   clear: { value: 'NAME', multiple: true, help: 'gives a setting back to code, such as running; or all' },
-  group: { value: 'NAME', help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group" },
+  group: {
+    value: 'NAME',
+    help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group",
+  },
   weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
   'dry-run': { help: 'only checks, and shows what is' },
   ...STORE,
@@ -33,7 +45,7 @@ export const verb = defineVerb<Name>({
   operands: ['QUEUE'],
   options: OPTIONS,
   notes:
-    'What is set here is an operator\'s: no deploy and no restart changes it, until --clear. Workers follow within a second.\n' +
+    "What is set here is an operator's: no deploy and no restart changes it, until --clear. Workers follow within a second.\n" +
     'Programs that want another value are told. docs/limits.md says what limits do.',
   run: ({ args, terminal }) => {
     const group = args.text('group')

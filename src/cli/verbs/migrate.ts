@@ -20,7 +20,8 @@ export const verb = defineVerb({
     const after = isDry ? before : await schemaState(url)
     const isChanged = !isDry && !before.isCurrent
     if (args.flag('json')) terminal.out(`${jsonText({ before, after, changed: isChanged })}\n`)
-    else if (isDry && !before.isCurrent) terminal.out(`Version ${before.found} is there; this release makes ${before.newest}. Nothing was changed.\n`)
+    else if (isDry && !before.isCurrent)
+      terminal.out(`Version ${before.found} is there; this release makes ${before.newest}. Nothing was changed.\n`)
     else if (isChanged) terminal.out(`Brought up to date: version ${after.found}.\n`)
     else terminal.out(`Up to date: version ${after.found}.\n`)
     return isDry && !before.isCurrent ? EXIT.refused : EXIT.done

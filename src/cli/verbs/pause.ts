@@ -16,7 +16,9 @@ export const verb = defineVerb({
       for (const name of args.operandsFrom(0)) queues.push(await knownQueue(opened, name))
       for (const queue of queues) {
         await queue.pause()
-        terminal.out(args.flag('json') ? `${jsonText({ queue: queue.name, paused: true })}\n` : `${queue.name} is paused.\n`)
+        terminal.out(
+          args.flag('json') ? `${jsonText({ queue: queue.name, paused: true })}\n` : `${queue.name} is paused.\n`,
+        )
       }
       return EXIT.done
     }),

@@ -1,9 +1,10 @@
 /** `millpond push` */
-import { MAX_COST } from '../../values/rate.ts'
+
 import type { PushOptions } from '../../pond/push.ts'
 import type { Queue } from '../../pond/queue.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
+import { MAX_COST } from '../../values/rate.ts'
 import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { counted } from '../figures.ts'

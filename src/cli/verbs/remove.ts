@@ -57,7 +57,9 @@ async function removeQueue({ args, terminal }: Call<keyof typeof OPTIONS>): Prom
       return EXIT.refused
     }
     const changed = await opened.pond.removeQueue(queue.name)
-    terminal.out(args.flag('json') ? `${jsonText({ changed })}\n` : `${queue.name} and ${counted(changed, 'job')} removed.\n`)
+    terminal.out(
+      args.flag('json') ? `${jsonText({ changed })}\n` : `${queue.name} and ${counted(changed, 'job')} removed.\n`,
+    )
     return EXIT.done
   })
 }

@@ -48,7 +48,8 @@ function showAll(terminal: Terminal, reports: readonly QueueReport[]): void {
 }
 
 function showAttention(terminal: Terminal, reports: readonly QueueReport[]): void {
-  for (const { queue, text, action } of reports.flatMap(attentionTo)) terminal.out(`${plain(queue)}: ${text}: ${action}\n`)
+  for (const { queue, text, action } of reports.flatMap(attentionTo))
+    terminal.out(`${plain(queue)}: ${text}: ${action}\n`)
 }
 
 function showOne(terminal: Terminal, report: QueueReport, minutes: number): void {

@@ -42,8 +42,22 @@ export const verb = defineVerb({
       else {
         const size = { columns: terminal.columns?.() ?? 80, rows: Number.MAX_SAFE_INTEGER }
         const clock = new Date().toLocaleTimeString('en-GB')
-        const picture = { now, before, minutes, sort, ...size, clock, store: opened.store.name, skip: 0, hasKeys: false }
-        terminal.out(`${frameOf(picture).map(({ text }) => text.trimEnd()).join('\n')}\n`)
+        const picture = {
+          now,
+          before,
+          minutes,
+          sort,
+          ...size,
+          clock,
+          store: opened.store.name,
+          skip: 0,
+          hasKeys: false,
+        }
+        terminal.out(
+          `${frameOf(picture)
+            .map(({ text }) => text.trimEnd())
+            .join('\n')}\n`,
+        )
       }
       return EXIT.done
     })

@@ -34,7 +34,8 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     if (given !== undefined && args.text('queue') !== undefined) throw new UsageError('--data goes with IDs alone')
     if (set.delay !== undefined && set.runAt !== undefined) throw new UsageError('give --delay or --run-at, not both')
     const change: UpdateOptions = defined({ ...set, data: await jsonData(terminal, given) })
-    if (Object.keys(change).length === 0) throw new UsageError('nothing to change: give --priority, --delay, --run-at or --data')
+    if (Object.keys(change).length === 0)
+      throw new UsageError('nothing to change: give --priority, --delay, --run-at or --data')
     const needed = () => {
       if (state === undefined) throw new UsageError('--state is missing: scheduled or waiting')
       return state

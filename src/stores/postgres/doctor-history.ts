@@ -27,7 +27,8 @@ export async function examineHistory(patient: Patient): Promise<Finding[]> {
 /** VACUUM removes no row that was deleted after such a transaction began, and each deletion of a job leaves one. */
 async function transactions({ ask }: Patient): Promise<Finding[]> {
   const found: Finding[] = []
-  const open = await ask(`select pid, usename, application_name, state, extract(epoch from clock_timestamp() - xact_start)::bigint
+  const open =
+    await ask(`select pid, usename, application_name, state, extract(epoch from clock_timestamp() - xact_start)::bigint
     from pg_catalog.pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
       and xact_start < clock_timestamp() - interval '${OLD} seconds' order by xact_start limit 5`)
@@ -40,7 +41,12 @@ async function transactions({ ask }: Patient): Promise<Finding[]> {
     where database = current_database() and prepared < clock_timestamp() - interval '${OLD} seconds'`)
   if (Number(prepared[0]?.[0]) > 0) {
     const text = `${prepared[0]?.[0]} prepared transactions are open for long: VACUUM can remove nothing newer`
-    found.push({ check: 'transactions', level: 'warning', text, action: 'COMMIT PREPARED or ROLLBACK PREPARED; pg_prepared_xacts lists them' })
+    found.push({
+      check: 'transactions',
+      level: 'warning',
+      text,
+      action: 'COMMIT PREPARED or ROLLBACK PREPARED; pg_prepared_xacts lists them',
+    })
   }
   return found.length > 0 ? found : [{ check: 'transactions', level: 'ok', text: 'no transaction is open for long' }]
 }
@@ -58,14 +64,24 @@ async function slots({ ask }: Patient): Promise<Finding[]> {
       return [{ check: 'slots', level, text, action }]
     }
     if (Number(bytes ?? 0) < MUCH_LOG) return []
-    return [{ check: 'slots', level: 'warning', text: `the slot ${name} is behind, and keeps ${kept}`, action: 'look at its standby or subscriber' }]
+    return [
+      {
+        check: 'slots',
+        level: 'warning',
+        text: `the slot ${name} is behind, and keeps ${kept}`,
+        action: 'look at its standby or subscriber',
+      },
+    ]
   })
-  const text = rows.length === 0 ? 'there are no replication slots' : 'every replication slot is used and near the end of the log'
+  const text =
+    rows.length === 0 ? 'there are no replication slots' : 'every replication slot is used and near the end of the log'
   return found.length > 0 ? found : [{ check: 'slots', level: 'ok', text }]
 }
 
 async function publications({ ask, schema }: Patient): Promise<Finding[]> {
-  const rows = await ask(`select pubname, count(*) from pg_catalog.pg_publication_tables where schemaname = '${schema}' group by 1`)
+  const rows = await ask(
+    `select pubname, count(*) from pg_catalog.pg_publication_tables where schemaname = '${schema}' group by 1`,
+  )
   if (rows.length === 0) return [{ check: 'publications', level: 'ok', text: 'no publication has tables of Millpond' }]
   return rows.map(([name, count]) => ({
     check: 'publications',
@@ -76,17 +92,28 @@ async function publications({ ask, schema }: Patient): Promise<Finding[]> {
 }
 
 async function bloat({ ask, schema }: Patient): Promise<Finding[]> {
-  const rows = await ask(`select relname, n_dead_tup, n_live_tup, pg_relation_size(relid), last_autovacuum is null and last_vacuum is null
+  const rows =
+    await ask(`select relname, n_dead_tup, n_live_tup, pg_relation_size(relid), last_autovacuum is null and last_vacuum is null
     from pg_catalog.pg_stat_user_tables where schemaname = '${schema}' and n_dead_tup > ${BLOATED.rows}
       and n_dead_tup > ${BLOATED.share} * (n_live_tup + n_dead_tup)`)
   const found: Finding[] = rows.map(([table, dead, live, bytes, never]) => {
     const size = `${Math.round(Number(bytes) / MEBIBYTE)} MiB`
     const text = `${schema}.${table} (${size}) has ${dead} dead rows and ${live} live ones${never === 't' ? ', and no VACUUM ever ran' : ''}`
-    return { check: 'bloat', level: 'warning', text, action: `see that autovacuum runs; now: VACUUM ${schema}.${table}` }
+    return {
+      check: 'bloat',
+      level: 'warning',
+      text,
+      action: `see that autovacuum runs; now: VACUUM ${schema}.${table}`,
+    }
   })
   const [[autovacuum] = []] = await ask("select current_setting('autovacuum')")
   if (autovacuum === 'off') {
-    found.push({ check: 'bloat', level: 'problem', text: 'autovacuum is off: tables grow without end', action: 'set autovacuum = on' })
+    found.push({
+      check: 'bloat',
+      level: 'problem',
+      text: 'autovacuum is off: tables grow without end',
+      action: 'set autovacuum = on',
+    })
   }
   return found.length > 0 ? found : [{ check: 'bloat', level: 'ok', text: 'no table has many dead rows' }]
 }

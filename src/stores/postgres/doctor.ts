@@ -41,7 +41,11 @@ export async function schemaState(url: string): Promise<SchemaState> {
 async function withServer<T>(url: string, use: (patient: Patient) => Promise<T>): Promise<T> {
   const settings = settingsOf(url, {})
   const { schema, deadline, timeout } = settings
-  const database = new Pg(await openPool(settings, { max: 2, patience: Math.min(PATIENCE, timeout) }), deadline, timeout)
+  const database = new Pg(
+    await openPool(settings, { max: 2, patience: Math.min(PATIENCE, timeout) }),
+    deadline,
+    timeout,
+  )
   try {
     return await use({ schema, database, ask: (sql) => database.run(sql) })
   } catch (error) {
@@ -63,7 +67,9 @@ const CHECKS: readonly (readonly [string, Check])[] = [
 ]
 
 async function versions({ ask, database, schema }: Patient): Promise<Finding[]> {
-  const [[server = '', number] = []] = await ask("select current_setting('server_version'), current_setting('server_version_num')")
+  const [[server = '', number] = []] = await ask(
+    "select current_setting('server_version'), current_setting('server_version_num')",
+  )
   const { found, newest, isCurrent } = await readSchema(database, schema)
   const text = `PostgreSQL ${server}, schema ${schema} of version ${found}`
   if (Number(number) < OLDEST * 10_000) {
@@ -90,8 +96,10 @@ async function durability({ ask }: Patient): Promise<Finding[]> {
     where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'zero_damaged_pages')`)
   const setting = new Map(rows.map(([name, value]) => [name, value]))
   const found: Finding[] = []
-  const add = (level: 'warning' | 'problem', text: string, action: string) => found.push({ check: 'durability', level, text, action })
-  if (setting.get('fsync') === 'off') add('problem', 'fsync is off: a crash of the machine can destroy the database', 'set fsync = on')
+  const add = (level: 'warning' | 'problem', text: string, action: string) =>
+    found.push({ check: 'durability', level, text, action })
+  if (setting.get('fsync') === 'off')
+    add('problem', 'fsync is off: a crash of the machine can destroy the database', 'set fsync = on')
   if (setting.get('full_page_writes') === 'off') {
     add('problem', 'full_page_writes is off: a crash of the machine can damage pages', 'set full_page_writes = on')
   }
@@ -122,7 +130,12 @@ async function tables({ ask, database, schema }: Patient): Promise<Finding[]> {
     found.push({ check: 'tables', level: 'problem', text: `missing: ${missing.join(', ')}`, action })
   }
   if (invalid.length > 0) {
-    found.push({ check: 'tables', level: 'problem', text: `indexes that are not used, as they are invalid: ${invalid.join(', ')}`, action: 'REINDEX them' })
+    found.push({
+      check: 'tables',
+      level: 'problem',
+      text: `indexes that are not used, as they are invalid: ${invalid.join(', ')}`,
+      action: 'REINDEX them',
+    })
   }
   return found.length > 0 ? found : [{ check: 'tables', level: 'ok', text: 'all tables and indexes are there' }]
 }
@@ -133,12 +146,15 @@ async function leases({ ask, schema }: Patient): Promise<Finding[]> {
     where lease_until < extract(epoch from clock_timestamp()) * 1000 - ${DEFAULTS.store.workerSilence}`)
   if (Number(count) === 0) return [{ check: 'leases', level: 'ok', text: 'no lease is over for long' }]
   const text = `${count} running jobs have a lease that is over, and nobody gives them back`
-  return [{ check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' }]
+  return [
+    { check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' },
+  ]
 }
 
 async function rights({ ask, schema }: Patient): Promise<Finding[]> {
   const found: Finding[] = []
-  const [[role, isSuper, owns] = []] = await ask(`select current_user, r.rolsuper, pg_has_role(current_user, n.nspowner, 'usage')
+  const [[role, isSuper, owns] = []] =
+    await ask(`select current_user, r.rolsuper, pg_has_role(current_user, n.nspowner, 'usage')
     from pg_catalog.pg_roles r left join pg_catalog.pg_namespace n on n.nspname = '${schema}' where r.rolname = current_user`)
   const note = (text: string, action: string) => found.push({ check: 'rights', level: 'note', text, action })
   const advice = `let it work as a role of its own: select ${schema}.allow('ROLE', 'worker')`
@@ -148,7 +164,10 @@ async function rights({ ask, schema }: Patient): Promise<Finding[]> {
     where p.pronamespace = '${schema}'::regnamespace and p.prosecdef and obj_description(p.oid, 'pg_proc') = 'Part of Millpond.'
       and not has_function_privilege(current_user, p.oid, 'execute')`)
   if (Number(lacking) > 0) {
-    note(`${role} may not call ${lacking} of the functions, as a producer may not`, `if it is to work: select ${schema}.allow('${role}', 'worker')`)
+    note(
+      `${role} may not call ${lacking} of the functions, as a producer may not`,
+      `if it is to work: select ${schema}.allow('${role}', 'worker')`,
+    )
   }
   const others = await ask(`select distinct coalesce(r.rolname, 'PUBLIC') from pg_catalog.pg_class c
     cross join lateral pg_catalog.aclexplode(c.relacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
@@ -159,7 +178,9 @@ async function rights({ ask, schema }: Patient): Promise<Finding[]> {
     const text = `${names} may write to the tables, around the functions that keep them right`
     found.push({ check: 'rights', level: 'warning', text, action: 'revoke those rights; functions need none' })
   }
-  return found.length > 0 ? found : [{ check: 'rights', level: 'ok', text: `${role} may call the functions, and nobody else writes to the tables` }]
+  return found.length > 0
+    ? found
+    : [{ check: 'rights', level: 'ok', text: `${role} may call the functions, and nobody else writes to the tables` }]
 }
 
 async function clock({ ask }: Patient): Promise<Finding[]> {

@@ -73,7 +73,14 @@ async function versions(server: Server): Promise<Finding[]> {
     return [{ check: 'version', level: 'problem', text, action: 'use Redis 6.2 or later, or Valkey' }]
   }
   if (found > newest) {
-    return [{ check: 'version', level: 'problem', text: `${text}; this Millpond knows ${newest}`, action: 'upgrade this Millpond' }]
+    return [
+      {
+        check: 'version',
+        level: 'problem',
+        text: `${text}; this Millpond knows ${newest}`,
+        action: 'upgrade this Millpond',
+      },
+    ]
   }
   return [{ check: 'version', level: 'ok', text }]
 }
@@ -82,14 +89,35 @@ async function durability({ infos, calls }: Server): Promise<Finding[]> {
   const found: Finding[] = []
   const without = infos.filter((info) => fieldOf(info, 'aof_enabled') !== '1').length
   if (without > 0) {
-    const text = 'no append-only file: a crash of the server loses everything since its last snapshot, acknowledged or not'
-    found.push({ check: 'durability', level: 'problem', text, action: 'CONFIG SET appendonly yes, and the same in redis.conf' })
+    const text =
+      'no append-only file: a crash of the server loses everything since its last snapshot, acknowledged or not'
+    found.push({
+      check: 'durability',
+      level: 'problem',
+      text,
+      action: 'CONFIG SET appendonly yes, and the same in redis.conf',
+    })
   } else if ((await config(calls, 'appendfsync')) === 'no') {
     const text = 'appendfsync no: a crash of the machine loses what the system has not written, often 30 s'
-    found.push({ check: 'durability', level: 'warning', text, action: 'set appendfsync everysec (loses up to 2 s) or always' })
+    found.push({
+      check: 'durability',
+      level: 'warning',
+      text,
+      action: 'set appendfsync everysec (loses up to 2 s) or always',
+    })
   }
-  if (infos.some((info) => fieldOf(info, 'aof_last_write_status') === 'err' || fieldOf(info, 'aof_last_bgrewrite_status') === 'err')) {
-    found.push({ check: 'durability', level: 'problem', text: 'the append-only file could not be written', action: 'look at the disk and the log of Redis' })
+  if (
+    infos.some(
+      (info) =>
+        fieldOf(info, 'aof_last_write_status') === 'err' || fieldOf(info, 'aof_last_bgrewrite_status') === 'err',
+    )
+  ) {
+    found.push({
+      check: 'durability',
+      level: 'problem',
+      text: 'the append-only file could not be written',
+      action: 'look at the disk and the log of Redis',
+    })
   }
   return found.length > 0 ? found : [{ check: 'durability', level: 'ok', text: 'the append-only file is on' }]
 }
@@ -119,15 +147,30 @@ function memory({ infos }: Server): Finding[] {
     const [used, most, resident] = [number('used_memory'), number('maxmemory'), number('used_memory_rss')]
     if (most > 0 && used > most * NEARLY_FULL) {
       const text = `${Math.round((used / most) * 100)} % of maxmemory is used; at 100 % pushes fail with StoreFull`
-      found.push({ check: 'memory', level: 'warning', text, action: 'raise maxmemory, shorten keep, or set a capacity' })
+      found.push({
+        check: 'memory',
+        level: 'warning',
+        text,
+        action: 'raise maxmemory, shorten keep, or set a capacity',
+      })
     }
     if (most === 0) {
       const text = 'no maxmemory: where the machine has no memory left, the system ends Redis'
-      found.push({ check: 'memory', level: 'note', text, action: 'set maxmemory, with noeviction: pushes then fail instead' })
+      found.push({
+        check: 'memory',
+        level: 'note',
+        text,
+        action: 'set maxmemory, with noeviction: pushes then fail instead',
+      })
     }
     if (resident > FRAGMENTED.bytes && resident > used * FRAGMENTED.ratio) {
       const text = `Redis holds ${Math.round(resident / used)} times the memory that it uses`
-      found.push({ check: 'memory', level: 'note', text, action: 'CONFIG SET activedefrag yes, or restart it at a quiet time' })
+      found.push({
+        check: 'memory',
+        level: 'note',
+        text,
+        action: 'CONFIG SET activedefrag yes, or restart it at a quiet time',
+      })
     }
   }
   return found.length > 0 ? found : [{ check: 'memory', level: 'ok', text: 'the server drops no keys, and has room' }]
@@ -144,7 +187,13 @@ function replicas({ infos, settings }: Server): Finding[] {
     const text = 'there are replicas, and pushes do not wait for them: a fail-over loses the last ones'
     return [{ check: 'replicas', level: 'warning', text, action: 'open the store with wait=1, where that is too much' }]
   }
-  return [{ check: 'replicas', level: 'ok', text: settings.wait > 0 ? `pushes wait for ${settings.wait} replicas` : 'there are no replicas' }]
+  return [
+    {
+      check: 'replicas',
+      level: 'ok',
+      text: settings.wait > 0 ? `pushes wait for ${settings.wait} replicas` : 'there are no replicas',
+    },
+  ]
 }
 
 /** A sweep ends lost leases within seconds; every process with workers sweeps. */
@@ -153,11 +202,15 @@ async function leases({ queues, calls }: Server): Promise<Finding[]> {
   let over = 0
   for (const partition of all) {
     const limit = Date.now() - DEFAULTS.store.workerSilence
-    over += Number(await calls.command(partition.tag, 'zcount', `${partition.tag}:${partition.part}:running`, '-inf', limit))
+    over += Number(
+      await calls.command(partition.tag, 'zcount', `${partition.tag}:${partition.part}:running`, '-inf', limit),
+    )
   }
   if (over === 0) return [{ check: 'leases', level: 'ok', text: 'no lease is over for long' }]
   const text = `${over} running jobs have a lease that is over, and nobody gives them back`
-  return [{ check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' }]
+  return [
+    { check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' },
+  ]
 }
 
 async function clock({ calls }: Server): Promise<Finding[]> {
@@ -175,12 +228,22 @@ async function rights({ calls, settings }: Server): Promise<Finding[]> {
   const found: Finding[] = []
   if (settings.password === undefined) {
     const text = 'the server asks for no password: whoever reaches it can read and remove jobs'
-    found.push({ check: 'rights', level: 'warning', text, action: 'set requirepass, or a user by ACL: docs/redis.md has one' })
+    found.push({
+      check: 'rights',
+      level: 'warning',
+      text,
+      action: 'set requirepass, or a user by ACL: docs/redis.md has one',
+    })
   }
   for (const node of mastersOf(calls.client)) {
     const whoami = String(await node.acl('WHOAMI').catch(() => ''))
     if (whoami === 'default' && settings.password !== undefined) {
-      found.push({ check: 'rights', level: 'note', text: 'Millpond uses the user default, which may do everything', action: 'docs/redis.md has a narrower ACL' })
+      found.push({
+        check: 'rights',
+        level: 'note',
+        text: 'Millpond uses the user default, which may do everything',
+        action: 'docs/redis.md has a narrower ACL',
+      })
     }
     break
   }

@@ -11,7 +11,7 @@ import { openedBy } from './openers.ts'
 import { type Settings, settingsOf } from './settings.ts'
 
 /** Types of file systems in which other machines may hold the file. */
-const NETWORK: Readonly<Record<number, string>> = { 0x6969: 'NFS', 0xff534d42: 'CIFS', 0xfe534d42: 'SMB2', 0x517b: 'SMB' }
+const NETWORK: Readonly<Record<number, string>> = { 26985: 'NFS', 4283649346: 'CIFS', 4266872130: 'SMB2', 20859: 'SMB' }
 const MEBIBYTE = 1024 * 1024
 /** A log beyond this means that some reader keeps it from being taken over into the file. */
 const LARGE_LOG = 256 * MEBIBYTE
@@ -49,7 +49,8 @@ export async function schemaState(url: string): Promise<SchemaState> {
 }
 
 async function withFile<T>({ path, busyTimeout }: Settings, use: (db: Database) => Promise<T>): Promise<T> {
-  if (!existsSync(path)) throw new MillpondError('StoreUnavailable', `there is no SQLite file ${path}; look at the path`)
+  if (!existsSync(path))
+    throw new MillpondError('StoreUnavailable', `there is no SQLite file ${path}; look at the path`)
   let db: Database | undefined
   try {
     db = openDatabase(path, null)
@@ -81,7 +82,8 @@ function versions(db: Database): Finding[] {
 }
 
 function durability({ sync }: Settings): Finding[] {
-  if (sync === 'full') return [{ check: 'durability', level: 'ok', text: 'sync=full: what is acknowledged is on the disk' }]
+  if (sync === 'full')
+    return [{ check: 'durability', level: 'ok', text: 'sync=full: what is acknowledged is on the disk' }]
   const text = 'sync=normal: a power cut may lose the last moments of acknowledged pushes'
   return [{ check: 'durability', level: 'warning', text, action: 'use sync=full where that is too much' }]
 }
@@ -95,7 +97,14 @@ function tables(db: Database): Finding[] {
   }
   if (changed.length > 0) {
     const text = `other than the migrations make them: ${of(changed)}`
-    return [{ check: 'tables', level: 'warning', text, action: 'find out who changed them; put them back as contract/sqlite/migrations has them' }]
+    return [
+      {
+        check: 'tables',
+        level: 'warning',
+        text,
+        action: 'find out who changed them; put them back as contract/sqlite/migrations has them',
+      },
+    ]
   }
   return [{ check: 'tables', level: 'ok', text: 'all tables, indexes and views are there' }]
 }
@@ -103,20 +112,34 @@ function tables(db: Database): Finding[] {
 function integrity(db: Database): Finding[] {
   const found = text(pragma(db, 'quick_check(1)'))
   if (found === 'ok') return [{ check: 'integrity', level: 'ok', text: 'the quick check of SQLite finds nothing' }]
-  return [{ check: 'integrity', level: 'problem', text: 'the file is damaged', action: 'copy it, then restore a backup; PRAGMA integrity_check tells more' }]
+  return [
+    {
+      check: 'integrity',
+      level: 'problem',
+      text: 'the file is damaged',
+      action: 'copy it, then restore a backup; PRAGMA integrity_check tells more',
+    },
+  ]
 }
 
 /** A sweep ends lost leases within seconds; every process with workers sweeps. */
 function leases(db: Database): Finding[] {
   const limit = Date.now() - DEFAULTS.store.workerSilence
-  const row = db.prepare("select count(*) as n from millpond_jobs where state = 'running' and lease_until < ?").get(limit)
+  const row = db
+    .prepare("select count(*) as n from millpond_jobs where state = 'running' and lease_until < ?")
+    .get(limit)
   return [leaseFinding(integer(columnOf(row, 'n')))]
 }
 
 export function leaseFinding(count: number): Finding {
   if (count === 0) return { check: 'leases', level: 'ok', text: 'no lease is over for long' }
   const text = `${count} running jobs have a lease that is over, and nobody gives them back`
-  return { check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' }
+  return {
+    check: 'leases',
+    level: 'problem',
+    text,
+    action: 'start a worker of any queue: processes with workers sweep',
+  }
 }
 
 function bloat(db: Database, { path }: Settings): Finding[] {
@@ -126,14 +149,26 @@ function bloat(db: Database, { path }: Settings): Finding[] {
   const shown = (bytes: number) => `${Math.round(bytes / MEBIBYTE)} MiB`
   if (freeBytes > MUCH_FREE.bytes && (free ?? 0) > (pages ?? 0) * MUCH_FREE.share) {
     const text = `${shown(freeBytes)} of the file's ${shown((pages ?? 0) * (size ?? 0))} are free pages`
-    found.push({ check: 'bloat', level: 'note', text, action: 'VACUUM gives them back, at a quiet time; else they are used again' })
+    found.push({
+      check: 'bloat',
+      level: 'note',
+      text,
+      action: 'VACUUM gives them back, at a quiet time; else they are used again',
+    })
   }
   const log = statSync(`${realpathSync(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0
   if (log > LARGE_LOG) {
     const text = `the write-ahead log has ${shown(log)}: some program has a read transaction open for long`
-    found.push({ check: 'bloat', level: 'warning', text, action: 'end that transaction; the log then becomes small again' })
+    found.push({
+      check: 'bloat',
+      level: 'warning',
+      text,
+      action: 'end that transaction; the log then becomes small again',
+    })
   }
-  return found.length > 0 ? found : [{ check: 'bloat', level: 'ok', text: 'the file and its log are not larger than they need be' }]
+  return found.length > 0
+    ? found
+    : [{ check: 'bloat', level: 'ok', text: 'the file and its log are not larger than they need be' }]
 }
 
 function fileSystem({ path }: Settings): Finding[] {
@@ -146,14 +181,22 @@ function fileSystem({ path }: Settings): Finding[] {
 /** When one of two libraries of a process closes the file, the system drops the locks of the other: see `driver.ts`. */
 function libraries({ path }: Settings): Finding[] {
   const openers = openedBy(`${realpathSync(path)}-shm`, process.pid)
-  if (openers === undefined) return [{ check: 'libraries', level: 'unseen', text: 'only Linux tells which processes have the file open' }]
+  if (openers === undefined)
+    return [{ check: 'libraries', level: 'unseen', text: 'only Linux tells which processes have the file open' }]
   const double = openers.filter(({ times }) => times > 1).map(({ pid }) => pid)
   if (double.length === 0) {
     const text = `${openers.length} other processes have the file open, each with one SQLite library, as far as this user can see`
     return [{ check: 'libraries', level: 'ok', text }]
   }
   const text = `process ${double.join(', ')} has the file open with two SQLite libraries, which can damage it`
-  return [{ check: 'libraries', level: 'problem', text, action: 'give the library of the code to the store as the option driver: docs/sqlite.md' }]
+  return [
+    {
+      check: 'libraries',
+      level: 'problem',
+      text,
+      action: 'give the library of the code to the store as the option driver: docs/sqlite.md',
+    },
+  ]
 }
 
 function access({ path }: Settings): Finding[] {
@@ -161,11 +204,19 @@ function access({ path }: Settings): Finding[] {
   const owner = process.getuid?.()
   const found: Finding[] = []
   if (process.platform !== 'win32' && (mode & 0o004) !== 0) {
-    found.push({ check: 'access', level: 'note', text: 'every user of the machine can read the file', action: `chmod o-rwx ${path}, if jobs hold what others must not see` })
+    found.push({
+      check: 'access',
+      level: 'note',
+      text: 'every user of the machine can read the file',
+      action: `chmod o-rwx ${path}, if jobs hold what others must not see`,
+    })
   }
   if (owner !== undefined && owner !== 0 && uid !== owner) {
-    found.push({ check: 'access', level: 'note', text: 'the file belongs to another user than the one of this process' })
+    found.push({
+      check: 'access',
+      level: 'note',
+      text: 'the file belongs to another user than the one of this process',
+    })
   }
   return found.length > 0 ? found : [{ check: 'access', level: 'ok', text: 'the rights of the file are narrow' }]
 }
-
