@@ -143,7 +143,10 @@ async function changeAll(
 }
 
 function show(terminal: Terminal, report: BulkReport, isJson: boolean, { past }: Change): void {
-  if (isJson) return terminal.out(`${jsonText(report)}\n`)
+  if (isJson) {
+    terminal.out(`${jsonText(report)}\n`)
+    return
+  }
   const { changed, matched, next } = report
   terminal.out(`${counted(changed, 'job')} ${past}.\n`)
   const others = matched - changed

@@ -31,7 +31,7 @@ export async function run(args: readonly string[], terminal: Terminal, stop: Abo
     if (isHelp) return show(verbHelp(verb))
     const given = new Arguments(rest, verb, terminal.env)
     if (given.help) return show(verbHelp(verb))
-    return await verb.run({ args: given, terminal, stop })
+    return await verb.run({ args: given, terminal, stop, program: { verbs: allVerbs, run } })
   } catch (error) {
     terminal.err(`millpond: ${messageOf(error, verb)}\n`)
     if (isMillpondError(error, 'QueueUnknown') || isMillpondError(error, 'JobUnknown')) return EXIT.refused

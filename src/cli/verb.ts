@@ -40,6 +40,15 @@ export interface Call<Name extends string = string> {
   terminal: Terminal
   /** Aborted when the program is to stop, with `SIGINT`, `SIGTERM` or another reason. */
   stop: AbortSignal
+  program: Program
+}
+
+/** What a verb can know of the program that it is part of. */
+export interface Program {
+  /** All verbs, in the order of the help. */
+  verbs(): Promise<Verb[]>
+  /** Runs another verb, as if it were called in a shell. */
+  run(args: readonly string[], terminal: Terminal, stop: AbortSignal): Promise<number | Running>
 }
 
 /** A service. */

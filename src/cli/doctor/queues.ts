@@ -1,7 +1,7 @@
 /** What can be wrong with the queues of a store, whichever it is. */
 
 import type { QueueReport } from '../../pond/stats.ts'
-import type { Finding } from '../../stores/doctor.ts'
+import type { Finding } from '../../stores/examination.ts'
 import { attentionTo } from '../attention.ts'
 import type { Opened } from '../open.ts'
 import { optionName, settingText } from '../settings-text.ts'

@@ -56,7 +56,8 @@ export class Connection {
     try {
       message = JSON.parse(line)
     } catch {
-      return this.#fail(null, CODES.parse, 'the line is not JSON')
+      this.#fail(null, CODES.parse, 'the line is not JSON')
+      return
     }
     // Clients of 2025-03-26 may send several in a list.
     for (const one of Array.isArray(message) ? message : [message]) this.#take(one)
@@ -69,17 +70,21 @@ export class Connection {
   }
 
   #take(message: unknown): void {
-    if (!isMembers(message) || message.jsonrpc !== '2.0')
-      return this.#fail(null, CODES.invalid, 'this is no message of JSON-RPC 2.0')
+    if (!isMembers(message) || message.jsonrpc !== '2.0') {
+      this.#fail(null, CODES.invalid, 'this is no message of JSON-RPC 2.0')
+      return
+    }
+    // This server asks nothing, so it has no use for answers.
+    if ('result' in message || 'error' in message) return
     const { id, method } = message
-    // An answer to a request of ours, which there is none of.
-    if (typeof method !== 'string')
-      return id === undefined || 'result' in message || 'error' in message
-        ? undefined
-        : this.#fail(null, CODES.invalid, 'method is missing')
     const params = isMembers(message.params) ? message.params : {}
-    if (id === undefined) return this.#noted(method, params)
-    if (!isId(id)) return this.#fail(null, CODES.invalid, 'id is a string or a number')
+    if (typeof method !== 'string') this.#fail(isId(id) ? id : null, CODES.invalid, 'method is missing')
+    else if (id === undefined) this.#noted(method, params)
+    else if (isId(id)) this.#begin(id, method, params)
+    else this.#fail(null, CODES.invalid, 'id is a string or a number')
+  }
+
+  #begin(id: Id, method: string, params: Members): void {
     const running = new AbortController()
     this.#running.set(id, running)
     const answered = this.#answer(id, method, params, running.signal).finally(() => {

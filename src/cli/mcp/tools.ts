@@ -3,8 +3,7 @@
  * a person, and each tool is described by what its verb declares.
  */
 import type { Environment, Option } from '../arguments.ts'
-import { EXIT, type Verb } from '../verb.ts'
-import { VERBS } from '../verbs/index.ts'
+import { EXIT, type Program, type Verb } from '../verb.ts'
 import { type Tool, type ToolAnswer, ToolUnknown } from './protocol.ts'
 
 /** Verbs that read alone. */
@@ -44,19 +43,27 @@ interface Known {
 export class Tools {
   readonly #known = new Map<string, Known>()
   readonly #env: Environment
+  readonly #program: Program
 
   /** @param env with MILLPOND_STORE */
-  static async make({ allowChanges, payloads }: ToolOptions, env: Environment): Promise<Tools> {
-    const tools = new Tools(env)
+  static async make({ allowChanges, payloads }: ToolOptions, env: Environment, program: Program): Promise<Tools> {
+    const tools = new Tools(env, program)
+    const verbs = new Map((await program.verbs()).map((verb) => [verb.name, verb]))
+    const verbOf = (name: string): Verb => {
+      const verb = verbs.get(name)
+      if (verb === undefined) throw new Error(`the tool ${name} has no verb`)
+      return verb
+    }
     const isShown = (name: string) => !HIDDEN.has(name) && (payloads || !OF_PAYLOADS.has(name))
-    for (const name of READING) tools.#add(name, await verbOf(name), isShown, true)
-    tools.#add(SETTINGS.name, await verbOf(SETTINGS.verb), (name) => SETTINGS.options.includes(name), true)
-    if (allowChanges) for (const name of Object.keys(CHANGING)) tools.#add(name, await verbOf(name), isShown, false)
+    for (const name of READING) tools.#add(name, verbOf(name), isShown, true)
+    tools.#add(SETTINGS.name, verbOf(SETTINGS.verb), (name) => SETTINGS.options.includes(name), true)
+    if (allowChanges) for (const name of Object.keys(CHANGING)) tools.#add(name, verbOf(name), isShown, false)
     return tools
   }
 
-  private constructor(env: Environment) {
+  private constructor(env: Environment, program: Program) {
     this.#env = env
+    this.#program = program
   }
 
   #add(name: string, verb: Verb, isShown: (option: string) => boolean, isReading: boolean): void {
@@ -82,19 +89,12 @@ export class Tools {
         err += text
       },
     }
-    const { run } = await import('../run.ts')
-    const code = await run([known.verb.name, '--json', ...args], terminal, signal)
+    const code = await this.#program.run([known.verb.name, '--json', ...args], terminal, signal)
     const isFound = code === EXIT.done || (code === EXIT.refused && out !== '')
     if (!isFound) return { text: `${out}${err}`.trim(), isError: true }
     const text = out.length > MOST ? `${out.slice(0, MOST).toWellFormed()}\n… cut: ask for less` : out
     return { text: `${text}${err}`.trim() || 'Nothing was found.', isError: false }
   }
-}
-
-async function verbOf(name: string): Promise<Verb> {
-  const load = VERBS[name]
-  if (load === undefined) throw new Error(`the tool ${name} has no verb`)
-  return (await load()).verb
 }
 
 /** `[ID…]` as `id`. */

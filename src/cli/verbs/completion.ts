@@ -10,14 +10,12 @@ export const verb = defineVerb({
   options: {},
   notes:
     'bash: millpond completion bash > ~/.local/share/bash-completion/completions/millpond\n' +
-    'zsh:  millpond completion zsh > "${fpath[1]}/_millpond"\n' +
+    'zsh:  millpond completion zsh > "$fpath[1]/_millpond"\n' +
     'fish: millpond completion fish > ~/.config/fish/completions/millpond.fish',
-  async run({ args, terminal }) {
+  async run({ args, terminal, program }) {
     const shell = SHELLS.find((name) => name === args.operand(0))
     if (shell === undefined) throw new UsageError(`SHELL is one of ${SHELLS.join(', ')}`)
-    const { VERBS } = await import('./index.ts')
-    const verbs = await Promise.all(Object.values(VERBS).map(async (load) => (await load()).verb))
-    terminal.out(completionFor(shell, verbs))
+    terminal.out(completionFor(shell, await program.verbs()))
     return EXIT.done
   },
 })

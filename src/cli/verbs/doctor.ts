@@ -1,6 +1,7 @@
 /** `millpond doctor` */
 
-import { examineStore, type Finding } from '../../stores/doctor.ts'
+import { examineStore } from '../../stores/doctor.ts'
+import type { Finding } from '../../stores/examination.ts'
 import { assertExists } from '../../stores/existing.ts'
 import { errorSummary } from '../../values/safe-error.ts'
 import { jsonText } from '../../web/answer.ts'

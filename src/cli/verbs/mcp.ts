@@ -17,11 +17,11 @@ export const verb = defineVerb({
   },
   notes:
     'An agent starts it, as its settings name it: { "command": "npx", "args": ["millpond", "mcp"],\n"env": { "MILLPOND_STORE": "…" } }',
-  async run({ args, terminal, stop }) {
+  async run({ args, terminal, stop, program }) {
     const store = args.store()
     await assertExists(store)
     const options = { allowChanges: args.flag('allow-changes'), payloads: args.flag('payloads') }
-    const tools = await Tools.make(options, { ...terminal.env, MILLPOND_STORE: store })
+    const tools = await Tools.make(options, { ...terminal.env, MILLPOND_STORE: store }, program)
     const server = {
       version: version(),
       instructions: instructionsFor(options),

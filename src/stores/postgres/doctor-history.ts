@@ -1,7 +1,7 @@
 /** What keeps old rows and old log of PostgreSQL alive: open transactions, slots, publications, and how much has gathered. */
 import { safeText } from '../../values/safe-error.ts'
-import { type Finding, looked } from '../doctor.ts'
-import type { Patient } from './doctor.ts'
+import { type Finding, looked } from '../examination.ts'
+import type { Patient } from './patient.ts'
 
 /** Seconds that a transaction may be open before it is told of. */
 const OLD = 300

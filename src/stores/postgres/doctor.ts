@@ -1,24 +1,16 @@
 /** What can be wrong with a PostgreSQL server and the schema of Millpond there: see `../doctor.ts`. */
-import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { safeText } from '../../values/safe-error.ts'
-import { clockFinding, type Finding, looked, type SchemaState } from '../doctor.ts'
-import type { Cells, Database } from './connection/database.ts'
+import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { readSchema } from './connection/migrate.ts'
 import { Pg } from './connection/pg.ts'
 import { openPool } from './connection/pool.ts'
 import { examineHistory } from './doctor-history.ts'
 import { toMillpondError } from './errors.ts'
+import type { Patient } from './patient.ts'
 import { settingsOf } from './settings.ts'
 
 const OLDEST = 13
 const PATIENCE = 10_000
-
-export interface Patient {
-  schema: string
-  /** @returns the rows, as texts */
-  ask(sql: string): Promise<readonly Cells[]>
-  database: Database
-}
 
 /** @throws StoreUnavailable, InvalidOption, DriverMissing */
 export async function examine(url: string): Promise<Finding[]> {
@@ -140,15 +132,10 @@ async function tables({ ask, database, schema }: Patient): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: 'tables', level: 'ok', text: 'all tables and indexes are there' }]
 }
 
-/** A sweep ends lost leases within seconds; every process with workers sweeps. */
 async function leases({ ask, schema }: Patient): Promise<Finding[]> {
   const [[count] = []] = await ask(`select count(*) from ${schema}.running
-    where lease_until < extract(epoch from clock_timestamp()) * 1000 - ${DEFAULTS.store.workerSilence}`)
-  if (Number(count) === 0) return [{ check: 'leases', level: 'ok', text: 'no lease is over for long' }]
-  const text = `${count} running jobs have a lease that is over, and nobody gives them back`
-  return [
-    { check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' },
-  ]
+    where lease_until < extract(epoch from clock_timestamp()) * 1000 - ${STUCK}`)
+  return [leaseFinding(Number(count))]
 }
 
 async function rights({ ask, schema }: Patient): Promise<Finding[]> {

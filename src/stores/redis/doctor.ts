@@ -1,7 +1,6 @@
 /** What can be wrong with a Redis server: see `../doctor.ts`. */
-import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { safeText } from '../../values/safe-error.ts'
-import { clockFinding, type Finding, looked, type SchemaState } from '../doctor.ts'
+import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { newClient } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
@@ -196,21 +195,16 @@ function replicas({ infos, settings }: Server): Finding[] {
   ]
 }
 
-/** A sweep ends lost leases within seconds; every process with workers sweeps. */
 async function leases({ queues, calls }: Server): Promise<Finding[]> {
   const all = [...(await queues.all()).values()].flat()
   let over = 0
   for (const partition of all) {
-    const limit = Date.now() - DEFAULTS.store.workerSilence
+    const limit = Date.now() - STUCK
     over += Number(
       await calls.command(partition.tag, 'zcount', `${partition.tag}:${partition.part}:running`, '-inf', limit),
     )
   }
-  if (over === 0) return [{ check: 'leases', level: 'ok', text: 'no lease is over for long' }]
-  const text = `${over} running jobs have a lease that is over, and nobody gives them back`
-  return [
-    { check: 'leases', level: 'problem', text, action: 'start a worker of any queue: processes with workers sweep' },
-  ]
+  return [leaseFinding(over)]
 }
 
 async function clock({ calls }: Server): Promise<Finding[]> {

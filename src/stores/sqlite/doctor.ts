@@ -1,8 +1,7 @@
 /** What can be wrong with an SQLite file: see `../doctor.ts`. Reads alone, on a connection of its own. */
 import { existsSync, realpathSync, statfsSync, statSync } from 'node:fs'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { MillpondError } from '../../values/errors.ts'
-import { type Finding, looked, type SchemaState } from '../doctor.ts'
+import { type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { type Database, openDatabase } from './connection/database.ts'
 import { readSchema } from './connection/migrate.ts'
 import { columnOf, integer, text } from './connection/values.ts'
@@ -122,24 +121,12 @@ function integrity(db: Database): Finding[] {
   ]
 }
 
-/** A sweep ends lost leases within seconds; every process with workers sweeps. */
 function leases(db: Database): Finding[] {
-  const limit = Date.now() - DEFAULTS.store.workerSilence
+  const limit = Date.now() - STUCK
   const row = db
     .prepare("select count(*) as n from millpond_jobs where state = 'running' and lease_until < ?")
     .get(limit)
   return [leaseFinding(integer(columnOf(row, 'n')))]
-}
-
-export function leaseFinding(count: number): Finding {
-  if (count === 0) return { check: 'leases', level: 'ok', text: 'no lease is over for long' }
-  const text = `${count} running jobs have a lease that is over, and nobody gives them back`
-  return {
-    check: 'leases',
-    level: 'problem',
-    text,
-    action: 'start a worker of any queue: processes with workers sweep',
-  }
 }
 
 function bloat(db: Database, { path }: Settings): Finding[] {

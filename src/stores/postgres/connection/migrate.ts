@@ -102,7 +102,8 @@ export async function readSchema(database: Database, schema: string) {
   }
   const found = functionsIn(row)
   const isCurrent = found.version === migrations.length && (found.edition > edition || found.digest === digest)
-  const named = (pattern: RegExp) => migrations.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name))
+  const named = (pattern: RegExp) =>
+    migrations.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name))
   return {
     found: found.version,
     newest: migrations.length,
