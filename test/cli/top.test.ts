@@ -101,8 +101,8 @@ test('one queue at 80 columns, to the letter', () => {
       .map(({ text }) => text.trimEnd()),
     [
       'millpond top   sqlite   1 queue   waits of the last 5 min   12:00:00',
-      'waiting 1200   running 2   scheduled 0   dead 0   in 200/s, out 100/s, failed 0…',
-      '1 worker in 1 process, 2 of 50 slots busy',
+      'waiting 1200   running 2   scheduled 0   dead 0   1 worker in 1 process',
+      'in 200/s   out 100/s   failed 0/s   2 of 50 slots busy',
       '',
       'queue     waiting   run  dead  in/s out/s fail/s    p50    p95  oldest      busy',
       'mails        1200     2     0   200   100      0 12.3ms  4.57s    1m5s      2/50',

@@ -92,15 +92,20 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
   const states = (['waiting', 'running', 'scheduled', 'dead'] as const).map(
     (state) => `${state} ${short(sum(({ report }) => report.counts[state]))}`,
   )
-  const rates = `in ${total((line) => line.arrivals)}/s, out ${total((line) => line.completions)}/s, failed ${total((line) => line.failures)}/s`
+  const rates = [
+    `in ${total((line) => line.arrivals)}/s`,
+    `out ${total((line) => line.completions)}/s`,
+    `failed ${total((line) => line.failures)}/s`,
+  ]
+  const workers = `${counted(now.workers.length, 'worker')} in ${counted(processes, 'process', 'processes')}`
   const slots = `${short(sum(({ busy }) => busy))} of ${short(sum(({ slots }) => slots))} slots busy`
   return [
     {
       text: `millpond top   ${store}   ${counted(lines.length, 'queue')}   waits of the last ${minutes} min   ${clock}`,
       style: 'inverse',
     },
-    { text: `${states.join('   ')}   ${rates}` },
-    { text: `${counted(now.workers.length, 'worker')} in ${counted(processes, 'process', 'processes')}, ${slots}` },
+    { text: [...states, workers].join('   ') },
+    { text: [...rates, slots].join('   ') },
     trouble === undefined ? { text: '' } : { text: plain(trouble), style: 'red' },
   ]
 }
