@@ -25,7 +25,10 @@ export interface Verb<Name extends string = string> {
   name: string
   /** One line, for `millpond --help`. */
   summary: string
-  /** What stands behind the name without an option, such as `SOURCE`; in brackets what may be left out; the last one with … may be given several times. */
+  /**
+   * What stands behind the name without an option, such as `SOURCE`; in brackets what may be left out. The last one with … may be given
+   * several times.
+   */
   operands?: readonly string[]
   /** By name, as in `--store`. `--help` is always there. */
   options: Readonly<Record<Name, Option>>

@@ -55,17 +55,15 @@ function itemsOf(item: string): string[] {
   return links.map(([, title, target = '']) => `- [${title}](${target})${aboutPage(target)}`)
 }
 
-/** The first sentence of a page. */
+/** The first sentence of a page, if it begins with one. */
 function aboutPage(target: string): string {
   if (!/^[\w-]+\.md$/.test(target)) return ''
   const text = read(target)
     .replace(/^<!--.*?-->\s*/s, '')
     .replace(/^# .*\n+/, '')
-  const [, sentence = ''] = /^(.*?[.:])(?:\s|$)/s.exec(text) ?? []
-  return `: ${sentence
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
-    .replace(/[.:]$/, '')}`
+  const [, sentence = ''] = /^((?![|]|```)[^\n]*?(?:\n(?!\n)[^\n]*?)*?\.)(?:\s|$)/.exec(text) ?? []
+  const plain = sentence.replaceAll(/\s+/g, ' ').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+  return plain === '' ? '' : `: ${plain.replace(/\.$/, '')}`
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -98,7 +98,8 @@ async function bloat({ ask, schema }: Patient): Promise<Finding[]> {
       and n_dead_tup > ${BLOATED.share} * (n_live_tup + n_dead_tup)`)
   const found: Finding[] = rows.map(([table, dead, live, bytes, never]) => {
     const size = `${Math.round(Number(bytes) / MEBIBYTE)} MiB`
-    const text = `${schema}.${table} (${size}) has ${dead} dead rows and ${live} live ones${never === 't' ? ', and no VACUUM ever ran' : ''}`
+    const since = never === 't' ? ', and no VACUUM ever ran' : ''
+    const text = `${schema}.${table} (${size}) has ${dead} dead rows and ${live} live ones${since}`
     return {
       check: 'bloat',
       level: 'warning',
