@@ -3,6 +3,7 @@
  * 500 dead jobs of one tenant out of 10,000. It lasts over a restart of the workers, whose code wants the old limit.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { Millpond } from '../../src/index.ts'
 import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
@@ -36,10 +37,10 @@ onStores('the drill of 3 a.m.', async (t, url) => {
   after(t, () => ends.abort())
   const work = () =>
     released.work(
-      (_job, { signal }) =>
-        new Promise<void>((resolve) =>
-          AbortSignal.any([signal, ends.signal]).addEventListener('abort', () => resolve()),
-        ),
+      async (_job, { signal }) => {
+        await once(AbortSignal.any([signal, ends.signal]), 'abort')
+      },
+      { concurrency: 50 },
     )
   const worker = work()
   await released.pushMany(Array.from({ length: 30 }, (_, at) => at))
