@@ -17,29 +17,30 @@ export function attentionTo(report: QueueReport): Attention[] {
   const add = (kind: Attention['kind'], text: string, action: string) => found.push({ kind, queue, text, action })
   const isSilent = lastClaim === null || lastClaim > DEFAULTS.store.workerSilence
   if (counts.waiting > 0 && counts.running === 0 && isSilent) {
-    const since = lastClaim === null ? 'ever' : `for ${lasting(lastClaim)}`
-    const what = `${counted(counts.waiting, 'job')} ${counts.waiting === 1 ? 'waits' : 'wait'}`
-    add('noWorker', `${what}, and no worker has asked for jobs ${since}`, 'start workers')
+    const asked =
+      lastClaim === null ? 'no worker has ever asked for jobs' : `no worker has asked for ${lasting(lastClaim)}`
+    add('noWorker', `${counted(counts.waiting, 'job waits', 'jobs wait')}, and ${asked}`, 'start workers')
   }
-  if (paused) add('paused', 'is paused', `millpond resume ${queue}`)
+  if (paused) add('paused', 'it is paused', `millpond resume ${queue}`)
   if (capacity !== null && counts.waiting + counts.scheduled >= capacity) {
-    add('full', `is full: its capacity is ${grouped(capacity)}`, `millpond limits ${queue} --capacity N`)
+    add('full', `it is full: its capacity is ${grouped(capacity)}`, `millpond limits ${queue} --capacity N`)
   }
   if (counts.waiting > 0 && nextStart === null) {
     const most = limits?.running ?? null
-    const text = `runs as many jobs as it may${most === null ? '' : `, ${grouped(most)}`}`
-    add('queueLimit', text, `millpond limits ${queue} --running N`)
-  }
-  if (groupsAtLimit > 0) {
-    const text = `${counted(groupsAtLimit, 'group')} with waiting jobs ${groupsAtLimit === 1 ? 'is at its' : 'are at their'} limit`
-    add('groupLimit', text, `millpond limits ${queue}`)
-  }
-  if (counts.dead > 0) {
     add(
-      'dead',
-      `${counted(counts.dead, 'job')} ${counts.dead === 1 ? 'is' : 'are'} dead`,
-      `millpond jobs ${queue} --state dead`,
+      'queueLimit',
+      `it runs as many jobs as it may${most === null ? '' : `, ${grouped(most)}`}`,
+      `millpond limits ${queue} --running N`,
     )
   }
+  if (groupsAtLimit > 0) {
+    const groups = counted(groupsAtLimit, 'group is at its limit', 'groups are at their limit')
+    add('groupLimit', `${groups}, and jobs of ${groupsAtLimit === 1 ? 'it' : 'them'} wait`, `millpond explain ${queue}`)
+  }
+  if (counts.dead > 0)
+    add('dead', counted(counts.dead, 'job is dead', 'jobs are dead'), `millpond jobs ${queue} --state dead`)
   return found
 }
+
+/** On one line. */
+export const attentionText = ({ queue, text, action }: Attention): string => `${queue}: ${text} → ${action}`

@@ -137,6 +137,7 @@ async function changeAll(
     return stop.aborted && report.next !== undefined ? stoppedCode(stop) : EXIT.done
   } catch (error) {
     line.clear()
+    if (stop.aborted && error === stop.reason) return stoppedCode(stop)
     if (next !== undefined) terminal.err(`What was done stays done. The rest: the same call with --after ${next}\n`)
     throw error
   }

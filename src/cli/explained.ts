@@ -34,28 +34,45 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   const report = await queue.stats()
   const { counts } = report
   if (counts.waiting === 0) {
-    const scheduled = counts.scheduled > 0 ? `; ${counted(counts.scheduled, 'job')} scheduled` : ''
+    const scheduled = counts.scheduled > 0 ? `; ${counted(counts.scheduled, 'job is', 'jobs are')} scheduled` : ''
     return { queue: queue.name, lines: [`No job waits${scheduled}.`], actions: [] }
   }
   const [next] = await queue.jobs('waiting', { limit: 1 })
   const told = next === undefined ? undefined : await pond.explain(next.id)
-  const lines = [`${counted(counts.waiting, 'job')} ${counts.waiting === 1 ? 'waits' : 'wait'}, ${counts.running} run.`]
+  const lines = [`${counted(counts.waiting, 'job waits', 'jobs wait')}, ${counted(counts.running, 'runs', 'run')}.`]
   if (told !== undefined) lines.push(told.text)
   const actions = (told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name))
-  for (const { kind, text, action } of attentionTo(report)) {
-    // The others are among the reasons of the job.
-    if (kind !== 'groupLimit' && kind !== 'full') continue
-    lines.push(kind === 'full' ? `The queue ${text}.` : `${text[0]?.toUpperCase()}${text.slice(1)}.`)
-    actions.push(action)
+  const full = attentionTo(report).find(({ kind }) => kind === 'full')
+  if (full !== undefined) {
+    lines.push(`The queue: ${full.text}.`)
+    actions.push(full.action)
   }
+  const isHeld = told?.reasons.some(({ kind }) => kind !== 'behind') ?? false
+  if (!isHeld && pond.store.capabilities.workers) await addWorkers(pond, queue.name, lines, actions)
   if (report.groupsAtLimit > 0) {
     for (const { group, waiting, running } of await groupsAtLimit(queue)) {
-      lines.push(
-        `Group ${group === '' ? "'' (jobs without one)" : group}: ${waiting} wait, ${running} run, and no more may.`,
-      )
+      const name = group === '' ? 'The jobs without a group' : `Group ${group}`
+      lines.push(`${name}: ${waiting} wait, ${running} run, and no more may.`)
+      actions.push(`millpond limits ${queue.name} --group ${quoted(group)} --running N`)
     }
   }
   return { queue: queue.name, ...(next !== undefined && { id: next.id }), lines, actions: [...new Set(actions)] }
+}
+
+/** Where nothing else holds the jobs back, it is the workers. */
+async function addWorkers(pond: Millpond, queue: string, lines: string[], actions: string[]): Promise<void> {
+  const workers = await pond.workers({ queue })
+  const slots = workers.reduce((sum, one) => sum + one.slots, 0)
+  const busy = workers.reduce((sum, one) => sum + one.busy, 0)
+  if (workers.length === 0) {
+    lines.push('No worker of this queue was heard of in the last minute; what runs may be lost.')
+    actions.push('start workers of this queue')
+  } else {
+    lines.push(
+      `${counted(workers.length, 'worker works', 'workers work')} on it; ${busy} of ${counted(slots, 'slot is', 'slots are')} busy.`,
+    )
+    actions.push(`start more workers; millpond plan --queue ${queue} tells how many it needs`)
+  }
 }
 
 async function groupsAtLimit(queue: Queue) {
@@ -84,8 +101,6 @@ function actionFor(reason: WaitReason, queue: string): string[] {
       return [`millpond limits ${queue} --group ${quoted(reason.group)} --running N`]
     case 'groupRate':
       return [`millpond limits ${queue} --group ${quoted(reason.group)} --rate N/s`]
-    case 'behind':
-      return [`millpond plan --queue ${queue} tells how many workers it needs`]
     default:
       return []
   }

@@ -1,12 +1,12 @@
 /** Settings of queues as options of the command line: their names, how they are read and shown. */
 import { type OverrideOptions, SETTING_NAMES } from '../pond/queue-options.ts'
-import type { SettingName } from '../store.ts'
+import type { BackoffPolicy, SettingName } from '../store.ts'
 import type { Rate } from '../values/limits.ts'
 import { defined } from '../values/options.ts'
 import { type RateOption, rateOf } from '../values/rate.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { grouped, lasting, time } from './figures.ts'
+import { grouped } from './figures.ts'
 import { UsageError } from './usage-error.ts'
 
 export const SETTINGS = {
@@ -77,19 +77,36 @@ export function settingNames(given: readonly string[]): SettingName[] | undefine
 const isRate = (value: unknown): value is Rate => typeof value === 'object' && value !== null && 'count' in value
 
 export function rateText({ count, per, burst }: Rate): string {
-  const units = { 1000: 's', 60000: 'm', 3600000: 'h', 86400000: 'd' }
-  const unit = Object.entries(units).find(([ms]) => Number(ms) === per)?.[1]
-  return `${count}/${unit ?? time(per).replaceAll(' ', '')}${burst === null ? '' : `, burst ${burst}`}`
+  const time = durationText(per)
+  return `${count}/${/^1[smhd]$/.test(time) ? time.slice(1) : time}${burst === null ? '' : `, burst ${burst}`}`
 }
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const
+
+/** Milliseconds as an option takes them: 7d, 90s, 250ms. */
+function durationText(ms: number): string {
+  const [unit, size] = UNITS.find(([, size]) => ms > 0 && ms % size === 0) ?? ['ms', 1]
+  return `${ms / size}${unit}`
+}
+
+const TIMES: readonly SettingName[] = ['keepDone', 'keepDead', 'lease', 'timeout']
 
 /** The value of a setting for people. */
 export function settingText(name: SettingName, value: unknown): string {
   if (value === null || value === undefined) return 'none'
   if (isRate(value)) return rateText(value)
-  const isTime = ['keepDone', 'keepDead', 'lease', 'timeout'].includes(name)
-  if (typeof value === 'number') return isTime ? (value < 60_000 ? time(value) : lasting(value)) : grouped(value)
-  if (typeof value !== 'object') return String(value)
-  return Object.entries(value)
-    .map(([key, one]) => `${key} ${one}`)
-    .join(', ')
+  if (isBackoff(value)) {
+    const { base, factor, max, jitter } = value
+    return `${durationText(base)}, times ${factor}, up to ${durationText(max)}, jitter ${jitter}`
+  }
+  if (typeof value !== 'number') return String(value)
+  return TIMES.includes(name) ? durationText(value) : grouped(value)
 }
+
+const isBackoff = (value: unknown): value is BackoffPolicy =>
+  typeof value === 'object' && value !== null && 'factor' in value

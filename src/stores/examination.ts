@@ -66,7 +66,8 @@ export const STUCK = DEFAULTS.store.workerSilence
 /** @param count of running jobs whose lease is over for longer than STUCK */
 export function leaseFinding(count: number): Finding {
   if (count === 0) return { check: 'leases', level: 'ok', text: 'no lease is over for long' }
-  const text = `${count} running jobs have a lease that is over, and nobody gives them back`
+  const jobs = count === 1 ? 'one running job has' : `${count} running jobs have`
+  const text = `${jobs} a lease that is long over, and nobody gives it back`
   return {
     check: 'leases',
     level: 'problem',

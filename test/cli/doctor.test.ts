@@ -50,7 +50,7 @@ onStores('a store that is well, and queues that are not', async (_t, url, kind) 
     if (level === 'warning' || level === 'problem') assert.ok(action !== undefined && action !== '', text)
   }
   const told = (await ran(['doctor', '--store', url])).out
-  assert.match(told, /^problem {2}full: mails is full: its capacity is 2\n +→ millpond limits mails --capacity N$/m)
+  assert.match(told, /^problem {2}full: mails: it is full: its capacity is 2\n +→ millpond limits mails --capacity N$/m)
   assert.doesNotMatch(told, /^ok/m)
   assert.match((await ran(['doctor', '--all', '--store', url])).out, /^ok /m)
   await pond.close()
@@ -79,7 +79,7 @@ test('sqlite: a missing index, one that was changed, a stuck lease, sync=normal'
   const { code, found } = await doctor(`${url}?sync=normal`)
   assert.equal(code, 3)
   assert.match(of(found, 'tables')[0]?.text ?? '', /^missing: millpond_scheduled$/)
-  assert.match(of(found, 'leases')[0]?.text ?? '', /^1 running jobs have a lease that is over/)
+  assert.match(of(found, 'leases')[0]?.text ?? '', /^one running job has a lease that is long over/)
   assert.deepEqual(levels(found, 'durability'), ['warning'])
   assert.deepEqual(levels(found, 'integrity'), ['ok'])
 })
@@ -168,7 +168,7 @@ test('postgres: a missing index, stuck leases, rights, a publication, a slot', {
   const texts = of(found, 'tables').map(({ text }) => text)
   assert.match(texts.join('\n'), /^missing: waiting_due$/m)
   assert.match(texts.join('\n'), /invalid: waiting_new$/m)
-  assert.match(of(found, 'leases')[0]?.text ?? '', /^1 running jobs/)
+  assert.match(of(found, 'leases')[0]?.text ?? '', /^one running job has/)
   assert.match(
     of(found, 'rights').find(({ level }) => level === 'warning')?.text ?? '',
     new RegExp(`^${schema}_app may write`),

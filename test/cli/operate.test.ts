@@ -97,7 +97,7 @@ onStores('stats, pause, explain, resume, workers, limits', async (_t, url) => {
   const shown = await ok('limits', 'mails')
   assert.match(shown, /^running +50 +operator +code wants 3$/m)
   assert.match(shown, /^rate +100\/s +operator/m)
-  assert.match(shown, /^lease +1m 0s +operator/m)
+  assert.match(shown, /^lease +1m +operator/m)
   await ok('limits', 'mails', '--group', 'tenant-7', '--running', '3')
   await ok('limits', 'mails', '--group', 'tenant-7', '--weight', '4')
   assert.match(await ok('limits', 'mails', '--group', 'tenant-7'), /^tenant-7 +\d +\d +3 +as the queue +4/m)

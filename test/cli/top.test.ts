@@ -88,7 +88,7 @@ test('a frame fits 80 x 24, with any number of queues, and says what needs atten
   const shown = frame(sample(2000, many), sample(0, many)).map(({ text }) => text)
   assert.match(shown[4] ?? '', /^queue +waiting +run +dead +in\/s +out\/s +fail\/s +p50 +p95 +oldest +busy$/)
   assert.match(shown[5] ?? '', /246M/)
-  assert.match(shown.join('\n'), /199 jobs are dead: millpond jobs/)
+  assert.match(shown.join('\n'), /199 jobs are dead → millpond jobs/)
   assert.match(shown.join('\n'), /and \d+ more$/m)
 })
 
@@ -130,7 +130,7 @@ test('in a pipe it is one picture, and with --json a line for each queue', async
   const { code, out } = await ran(['top', '--every', '100ms', '--store', store])
   assert.equal(code, 0)
   assert.match(out, /^mails +3 +0 +0 +0 +0 +0 /m)
-  assert.match(out, /mails: 3 jobs wait, and no worker has asked for jobs ever/)
+  assert.match(out, /mails: 3 jobs wait, and no worker has ever asked for jobs/)
   const [line] = (await ran(['top', '--every', '100ms', '--json', '--store', store])).out.split('\n')
   assert.deepEqual([JSON.parse(line ?? '').queue, JSON.parse(line ?? '').arrivals], ['mails', 0])
 })

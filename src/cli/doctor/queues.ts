@@ -29,7 +29,7 @@ function queueFindings(report: QueueReport): Finding[] {
   const found: Finding[] = attentionTo(report).map(({ kind, text, action }) => ({
     check: kind,
     level: kind === 'noWorker' || kind === 'full' ? 'problem' : kind === 'paused' ? 'warning' : 'note',
-    text: `${queue} ${kind === 'paused' || kind === 'full' || kind === 'queueLimit' ? '' : 'has '}${text}`,
+    text: `${queue}: ${text}`,
     action,
   }))
   if (totals.lost >= MANY_LOST.count && totals.lost > (totals.done + totals.failed) * MANY_LOST.share) {

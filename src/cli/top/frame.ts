@@ -1,5 +1,5 @@
 /** A frame of `top`: from what is known to the lines of a screen. It knows no terminal, so a test can look at it. */
-import { attentionTo } from '../attention.ts'
+import { attentionText, attentionTo } from '../attention.ts'
 import { counted, lasting, NONE, perSecond, short, timeOrNone } from '../figures.ts'
 import { cut, plain } from '../table.ts'
 import { linesOf, type QueueLine, type Sample, type Sort, sorted } from './sample.ts'
@@ -62,9 +62,7 @@ export function frameOf(frame: Frame): FrameLine[] {
   const { now, before, columns, rows, sort, skip } = frame
   const lines = sorted(linesOf(now, before), sort)
   const head = headOf(frame, lines)
-  const attention = lines.flatMap(({ report }) =>
-    attentionTo(report).map(({ queue, text, action }) => `${plain(queue)}: ${text}: ${action}`),
-  )
+  const attention = lines.flatMap(({ report }) => attentionTo(report).map((one) => plain(attentionText(one))))
   const foot: FrameLine[] = frame.hasKeys ? [{ text: `q quit  s sort (by ${sort})  j k scroll`, style: 'dim' }] : []
   // Two lines of the table at least, then what needs attention.
   const room = Math.max(3, rows - head.length - foot.length)

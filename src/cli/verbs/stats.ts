@@ -3,7 +3,7 @@ import type { Percentiles, QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
-import { attentionTo } from '../attention.ts'
+import { attentionText, attentionTo } from '../attention.ts'
 import { grouped, lasting, NONE, timeOrNone } from '../figures.ts'
 import { knownQueue, withStore } from '../open.ts'
 import { plain, table } from '../table.ts'
@@ -48,8 +48,7 @@ function showAll(terminal: Terminal, reports: readonly QueueReport[]): void {
 }
 
 function showAttention(terminal: Terminal, reports: readonly QueueReport[]): void {
-  for (const { queue, text, action } of reports.flatMap(attentionTo))
-    terminal.out(`${plain(queue)}: ${text}: ${action}\n`)
+  for (const one of reports.flatMap(attentionTo)) terminal.out(`${plain(attentionText(one))}\n`)
 }
 
 function showOne(terminal: Terminal, report: QueueReport, minutes: number): void {

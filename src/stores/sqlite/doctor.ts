@@ -172,7 +172,8 @@ function libraries({ path }: Settings): Finding[] {
     return [{ check: 'libraries', level: 'unseen', text: 'only Linux tells which processes have the file open' }]
   const double = openers.filter(({ times }) => times > 1).map(({ pid }) => pid)
   if (double.length === 0) {
-    const text = `${openers.length} other processes have the file open, each with one SQLite library, as far as this user can see`
+    const many = openers.length === 1 ? 'one other process has' : `${openers.length} other processes have`
+    const text = `${many} the file open, with one SQLite library each, as far as this user can see`
     return [{ check: 'libraries', level: 'ok', text }]
   }
   const text = `process ${double.join(', ')} has the file open with two SQLite libraries, which can damage it`
