@@ -45,8 +45,8 @@ export const verb = defineVerb<Name>({
   operands: ['QUEUE'],
   options: OPTIONS,
   notes:
-    "What is set here is an operator's: no deploy and no restart changes it, until --clear. Workers follow within a second.\n" +
-    'Programs that want another value are told. docs/limits.md says what limits do.',
+    "What is set here is an operator's: no deploy and no restart changes it, until --clear. Programs that want another\n" +
+    'value are told. Of own limits of a group, the last call wins, from here or from code. docs/limits.md says what limits do.',
   run: ({ args, terminal }) => {
     const group = args.text('group')
     return withStore(args, async (opened) => {
