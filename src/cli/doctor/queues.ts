@@ -1,5 +1,6 @@
 /** What can be wrong with the queues of a store, whichever it is. */
 
+import { SETTING_NAMES } from '../../pond/queue-options.ts'
 import type { QueueReport } from '../../pond/stats.ts'
 import type { Finding } from '../../stores/examination.ts'
 import { attentionTo } from '../attention.ts'
@@ -40,14 +41,12 @@ function queueFindings(report: QueueReport): Finding[] {
       action: 'look whether workers crash or are killed, or block their event loop: docs/isolation.md',
     })
   }
-  for (const [name, value] of Object.entries(overrides)) {
-    const text = `${queue}: an operator has set ${optionName(name as never)} to ${settingText(name as never, value)}`
-    found.push({
-      check: 'override',
-      level: 'note',
-      text,
-      action: `millpond limits ${queue} --clear ${optionName(name as never)}, when code is to decide again`,
-    })
+  for (const name of SETTING_NAMES) {
+    if (!Object.hasOwn(overrides, name)) continue
+    const option = optionName(name)
+    const text = `${queue}: an operator has set ${option} to ${settingText(name, overrides[name])}`
+    const action = `millpond limits ${queue} --clear ${option}, when code is to decide again`
+    found.push({ check: 'override', level: 'note', text, action })
   }
   return found
 }

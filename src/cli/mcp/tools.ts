@@ -38,6 +38,8 @@ export interface ToolOptions {
 interface Known {
   tool: Tool
   verb: Verb
+  /** What it takes, by name: the schema of each. */
+  takes: Readonly<Record<string, object>>
 }
 
 export class Tools {
@@ -67,7 +69,8 @@ export class Tools {
   }
 
   #add(name: string, verb: Verb, isShown: (option: string) => boolean, isReading: boolean): void {
-    this.#known.set(name, { tool: toolOf(name, verb, isShown, isReading), verb })
+    const takes = takenBy(verb, isShown)
+    this.#known.set(name, { tool: toolOf(name, verb, takes, isReading), verb, takes })
   }
 
   get list(): Tool[] {
@@ -104,15 +107,21 @@ const operandName = (operand: string): string =>
     .toLowerCase()
     .replace('|', '_or_')
 
-function toolOf(name: string, verb: Verb, isShown: (option: string) => boolean, isReading: boolean): Tool {
-  const operands = verb.operands ?? []
+function takenBy(verb: Verb, isShown: (option: string) => boolean): Record<string, object> {
   const text = { type: 'string' }
-  const properties = Object.fromEntries([
-    ...operands.map((operand) => [operandName(operand), operand.includes('…') ? { type: 'array', items: text } : text]),
-    ...Object.entries(verb.options).flatMap(([option, declared]) =>
-      isShown(option) ? [[option, schemaOf(declared)]] : [],
-    ),
+  const operands = (verb.operands ?? []).map((operand): [string, object] => [
+    operandName(operand),
+    operand.includes('…') ? { type: 'array', items: text } : text,
   ])
+  const options = Object.entries(verb.options).filter(([option]) => isShown(option))
+  return Object.fromEntries([
+    ...operands,
+    ...options.map(([option, declared]) => [option, schemaOf(declared)] as const),
+  ])
+}
+
+function toolOf(name: string, verb: Verb, properties: Record<string, object>, isReading: boolean): Tool {
+  const operands = verb.operands ?? []
   const change = isReading ? undefined : CHANGING[name]
   return {
     name,
@@ -144,13 +153,12 @@ function schemaOf({ value, multiple, help }: Option): object {
 }
 
 /** @returns the arguments of the verb, or what is wrong */
-function argumentsOf({ tool, verb }: Known, given: Readonly<Record<string, unknown>>): string[] | string {
-  const { properties } = tool.inputSchema as { properties: Record<string, object> }
+function argumentsOf({ verb, takes }: Known, given: Readonly<Record<string, unknown>>): string[] | string {
   const options: string[] = []
   const operands = (verb.operands ?? []).map(operandName)
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(properties, name))
-      return `there is no argument ${JSON.stringify(name.slice(0, 60))}; known are ${Object.keys(properties).join(', ')}`
+    if (!Object.hasOwn(takes, name))
+      return `there is no argument ${JSON.stringify(name.slice(0, 60))}; known are ${Object.keys(takes).join(', ')}`
     if (operands.includes(name) || value === null || value === undefined || value === false) continue
     // A model may send a number where a text is meant.
     for (const one of Array.isArray(value) ? value : [value]) {

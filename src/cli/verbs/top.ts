@@ -90,7 +90,8 @@ async function watch({ terminal, look, stop, every, minutes, sort: first, store 
   const until = AbortSignal.any([stop, ended.signal])
   let now: Sample = await look()
   let before: Sample | undefined
-  let [sort, skip, trouble] = [first, 0, undefined as string | undefined]
+  let trouble: string | undefined
+  let [sort, skip] = [first, 0]
   const screen = new Screen(terminal)
   const draw = () => {
     const size = { columns: terminal.columns?.() ?? 80, rows: terminal.rows?.() ?? 24 }
