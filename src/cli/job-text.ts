@@ -1,8 +1,9 @@
 /** Jobs as the command shows them. No payload unless asked for: terminals are recorded and shared. */
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import type { JobInfo } from '../values/job.ts'
 import type { LogLine } from '../values/job-log.ts'
 import { jsonText } from '../web/answer.ts'
-import { ago, NONE, time } from './figures.ts'
+import { ago, lasting, NONE, time } from './figures.ts'
 import { plain, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -14,22 +15,33 @@ export function jobObject(job: JobInfo, payloads: boolean): object {
   return payloads ? { ...facts, data, progress, result } : facts
 }
 
-const HEADS = ['id', 'state', 'prio', 'attempt', 'pushed', 'group', 'key', 'error']
-const TEXT_COLUMNS = [1, 5, 6, 7, 8]
+interface Column {
+  head: string
+  cell(job: JobInfo): string
+  /** Only where a job has something else to tell than this. */
+  unless?: string
+}
+
+const COLUMNS: readonly Column[] = [
+  { head: 'id', cell: ({ id }) => id },
+  { head: 'state', cell: ({ state }) => state },
+  { head: 'tries', cell: ({ attempt, attempts }) => `${attempt}/${attempts}` },
+  { head: 'age', cell: ({ pushedAt }) => lasting(Math.max(0, Date.now() - pushedAt.getTime())) },
+  { head: 'prio', cell: ({ priority }) => String(priority), unless: String(DEFAULTS.job.priority) },
+  { head: 'group', cell: ({ group }) => group ?? NONE, unless: NONE },
+  { head: 'key', cell: ({ key }) => key ?? NONE, unless: NONE },
+  { head: 'error', cell: ({ error }) => (error === null ? NONE : `${error.code}: ${error.message}`), unless: NONE },
+]
+const DATA: Column = { head: 'data', cell: ({ data }) => jsonText(data) ?? NONE }
+const OF_TEXT = ['state', 'group', 'key', 'error', 'data']
 
 export function jobsTable(terminal: Terminal, jobs: readonly JobInfo[], payloads: boolean): string {
-  const rows = jobs.map((job) => [
-    job.id,
-    job.state,
-    String(job.priority),
-    `${job.attempt}/${job.attempts}`,
-    ago(job.pushedAt),
-    job.group ?? NONE,
-    job.key ?? NONE,
-    job.error === null ? NONE : `${job.error.code}: ${job.error.message}`,
-    ...(payloads ? [jsonText(job.data) ?? NONE] : []),
-  ])
-  return table(terminal, payloads ? [...HEADS, 'data'] : HEADS, rows, { text: TEXT_COLUMNS })
+  const all = payloads ? [...COLUMNS, DATA] : COLUMNS
+  const used = all.filter(({ cell, unless }) => unless === undefined || jobs.some((job) => cell(job) !== unless))
+  const heads = used.map(({ head }) => head)
+  const text = heads.flatMap((head, at) => (OF_TEXT.includes(head) ? [at] : []))
+  const rows = jobs.map((job) => used.map(({ cell }) => cell(job)))
+  return table(terminal, heads, rows, { text, whole: [0, 1] })
 }
 
 /** One job, with everything that is known of it. */

@@ -8,6 +8,8 @@ import { styled, type Terminal } from './terminal.ts'
 interface TableOptions {
   /** Columns of text, which stand to the left. The first column is one. The widest of them is cut if the table is too wide. */
   text?: readonly number[]
+  /** Columns that are never cut, such as ids, which people copy. */
+  whole?: readonly number[]
 }
 
 const GAP = '  '
@@ -19,13 +21,14 @@ export function table(
   terminal: Terminal,
   heads: readonly string[] | null,
   rows: readonly (readonly string[])[],
-  { text = [] }: TableOptions = {},
+  { text = [], whole = [] }: TableOptions = {},
 ): string {
   const lines = (heads === null ? rows : [heads, ...rows]).map((row) => row.map(plain))
   const most = width(terminal)
   const columns = Math.max(0, ...lines.map((row) => row.length))
   const all = Array.from({ length: columns }, (_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
-  const widths = fitted(all, [0, ...text], most)
+  const cuttable = [0, ...text].filter((column) => !whole.includes(column))
+  const widths = fitted(all, cuttable, most)
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, column) => {

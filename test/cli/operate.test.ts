@@ -35,7 +35,10 @@ onStores('push, jobs, job, update, cancel, requeue, remove by id', async (_t, ur
   const [listed] = await json('jobs', 'mails', '--state', 'waiting', '--key', 'k')
   assert.deepEqual([listed?.id, listed?.priority, listed?.group, 'data' in (listed ?? {})], [id, 7, 'g', false])
   assert.deepEqual((await json('jobs', 'mails', '--payloads'))[0]?.data, { to: 'ada' })
-  assert.match(await ok('jobs', 'mails'), new RegExp(`^id +state.*\n${id} +waiting +7 +0/10 .* g +k +-$`, 'm'))
+  assert.match(
+    await ok('jobs', 'mails'),
+    new RegExp(`^id +state +tries +age +prio +group +key\n${id} +waiting +0/10 .* 7 +g +k$`, 'm'),
+  )
   assert.match(await ok('job', id, '--payloads'), /^data +\{"to":"ada"\}$/m)
   assert.doesNotMatch(await ok('job', id), /ada/)
   assert.match(await ok('update', id, '--priority', '2', '--data', '{"to":"eve"}'), /^1 job changed\.$/m)
