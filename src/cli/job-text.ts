@@ -15,6 +15,14 @@ export function jobObject(job: JobInfo, payloads: boolean): object {
   return payloads ? { ...facts, data, progress, result } : facts
 }
 
+/** Nearly all errors have this code, which then tells nothing. */
+const USUAL = 'HandlerFailed'
+
+function errorText({ error }: JobInfo): string {
+  if (error === null) return NONE
+  return error.code === USUAL ? error.message : `${error.code}: ${error.message}`
+}
+
 interface Column {
   head: string
   cell(job: JobInfo): string
@@ -30,7 +38,7 @@ const COLUMNS: readonly Column[] = [
   { head: 'prio', cell: ({ priority }) => String(priority), unless: String(DEFAULTS.job.priority) },
   { head: 'group', cell: ({ group }) => group ?? NONE, unless: NONE },
   { head: 'key', cell: ({ key }) => key ?? NONE, unless: NONE },
-  { head: 'error', cell: ({ error }) => (error === null ? NONE : `${error.code}: ${error.message}`), unless: NONE },
+  { head: 'error', cell: errorText, unless: NONE },
 ]
 const DATA: Column = { head: 'data', cell: ({ data }) => jsonText(data) ?? NONE }
 const OF_TEXT = ['state', 'group', 'key', 'error', 'data']

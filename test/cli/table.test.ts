@@ -49,7 +49,7 @@ test('ids of jobs are whole on a narrow terminal, and columns without anything t
   assert.match(shown[0] ?? '', /^\S*id +state +tries +age +group +error/)
   for (const { id } of jobs)
     assert.ok(
-      shown.some((line) => line.startsWith(`${id}  dead  0/3 `) && line.length <= 80),
+      shown.some((line) => line.startsWith(`${id}  dead     0/3 `) && line.length <= 80),
       shown.join('\n'),
     )
   assert.match(jobsTable(pipe, [jobInfo(recordOf())], true).split('\n')[0] ?? '', /^id +state +tries +age +data$/)
