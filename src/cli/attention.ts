@@ -11,12 +11,13 @@ export interface Attention {
   action: string
 }
 
-export function attentionTo(report: QueueReport): Attention[] {
+/** @param knowsWorkers whether the store knows who claims */
+export function attentionTo(report: QueueReport, knowsWorkers: boolean): Attention[] {
   const { queue, counts, paused, capacity, lastClaim, limits, nextStart, groupsAtLimit } = report
   const found: Attention[] = []
   const add = (kind: Attention['kind'], text: string, action: string) => found.push({ kind, queue, text, action })
   const isSilent = lastClaim === null || lastClaim > DEFAULTS.store.workerSilence
-  if (counts.waiting > 0 && counts.running === 0 && isSilent) {
+  if (knowsWorkers && counts.waiting > 0 && counts.running === 0 && isSilent) {
     const asked =
       lastClaim === null ? 'no worker has ever asked for jobs' : `no worker has asked for ${lasting(lastClaim)}`
     add('noWorker', `${counted(counts.waiting, 'job waits', 'jobs wait')}, and ${asked}`, 'start workers')

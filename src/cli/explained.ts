@@ -42,7 +42,7 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   const lines = [`${counted(counts.waiting, 'job waits', 'jobs wait')}, ${counted(counts.running, 'runs', 'run')}.`]
   if (told !== undefined) lines.push(told.text)
   const actions = (told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name))
-  const full = attentionTo(report).find(({ kind }) => kind === 'full')
+  const full = attentionTo(report, true).find(({ kind }) => kind === 'full')
   if (full !== undefined) {
     lines.push(`The queue: ${full.text}.`)
     actions.push(full.action)

@@ -18,6 +18,8 @@ const DOCTORS: Record<string, () => Promise<Doctor>> = {
   'rediss+sentinel': () => import('./redis/doctor.ts'),
   postgres: () => import('./postgres/doctor.ts'),
   postgresql: () => import('./postgres/doctor.ts'),
+  amqp: () => import('./rabbitmq/doctor.ts'),
+  amqps: () => import('./rabbitmq/doctor.ts'),
 }
 
 /** @throws UnknownScheme, and as the store's own */

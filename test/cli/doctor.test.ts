@@ -185,3 +185,19 @@ test('a store that cannot be reached, or is none', async () => {
   const memory = await ran(['doctor', '--store', 'memory:'])
   assert.deepEqual([memory.code, /only a store that lasts/.test(memory.err)], [2, true])
 })
+
+test('rabbitmq: its version and its user; what it lacks is refused with 3', {
+  skip: missingReason('rabbitmq'),
+}, async () => {
+  const url = serverUrl('rabbitmq') ?? ''
+  const { code, found } = await doctor(url)
+  assert.deepEqual([code, levels(found, 'version'), levels(found, 'rights')], [3, ['ok'], ['warning']])
+  assert.match((await ran(['migrate', '--store', url])).out, /^Up to date/)
+  const refused = await ran(['job', '00000000-0000-7000-8000-000000000000', '--store', url])
+  assert.deepEqual([refused.code, /NotSupported/.test(refused.err)], [3, true])
+  const name = `cli-${process.pid}`
+  assert.equal((await ran(['push', name, '1', '--new', '--store', url])).code, 0)
+  const stats = await ran(['stats', name, '--store', url])
+  assert.match(stats.out, /^waiting +1$/m)
+  assert.doesNotMatch(stats.out, /no worker/)
+})

@@ -12,7 +12,7 @@ const MANY_LOST = { share: 0.01, count: 10 }
 
 export async function examineQueues({ pond, store }: Opened): Promise<Finding[]> {
   const reports = await pond.stats()
-  const found = reports.flatMap(queueFindings)
+  const found = reports.flatMap((report) => queueFindings(report, store.capabilities.workers))
   if (store.capabilities.settings) {
     for (const { queue } of reports) {
       const report = await store.operations.settings({ queue })
@@ -25,9 +25,9 @@ export async function examineQueues({ pond, store }: Opened): Promise<Finding[]>
   return found.length > 0 ? found : [{ check: 'queues', level: 'ok', text: 'no queue needs attention' }]
 }
 
-function queueFindings(report: QueueReport): Finding[] {
+function queueFindings(report: QueueReport, knowsWorkers: boolean): Finding[] {
   const { queue, totals, overrides } = report
-  const found: Finding[] = attentionTo(report).map(({ kind, text, action }) => ({
+  const found: Finding[] = attentionTo(report, knowsWorkers).map(({ kind, text, action }) => ({
     check: kind,
     level: kind === 'noWorker' || kind === 'full' ? 'problem' : kind === 'paused' ? 'warning' : 'note',
     text: `${queue}: ${text}`,

@@ -62,7 +62,9 @@ export function frameOf(frame: Frame): FrameLine[] {
   const { now, before, columns, rows, sort, skip } = frame
   const lines = sorted(linesOf(now, before), sort)
   const head = headOf(frame, lines)
-  const attention = lines.flatMap(({ report }) => attentionTo(report).map((one) => plain(attentionText(one))))
+  const attention = lines.flatMap(({ report }) =>
+    attentionTo(report, now.workers !== null).map((one) => plain(attentionText(one))),
+  )
   const foot: FrameLine[] = frame.hasKeys ? [{ text: `q quit  s sort (by ${sort})  j k scroll`, style: 'dim' }] : []
   // Two lines of the table at least, then what needs attention.
   const room = Math.max(3, rows - head.length - foot.length)
@@ -86,7 +88,7 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
     lines.reduce((total, line) => total + (figure(line) ?? 0), 0)
   const isKnown = lines.some(({ arrivals }) => arrivals !== null)
   const total = (figure: (line: QueueLine) => number | null) => (isKnown ? perSecond(sum(figure)) : NONE)
-  const processes = new Set(now.workers.map(({ host, pid }) => `${host} ${pid}`)).size
+  const processes = new Set((now.workers ?? []).map(({ host, pid }) => `${host} ${pid}`)).size
   const states = (['waiting', 'running', 'scheduled', 'dead'] as const).map(
     (state) => `${state} ${short(sum(({ report }) => report.counts[state]))}`,
   )
@@ -95,7 +97,7 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
     `out ${total((line) => line.completions)}/s`,
     `failed ${total((line) => line.failures)}/s`,
   ]
-  const workers = `${counted(now.workers.length, 'worker')} in ${counted(processes, 'process', 'processes')}`
+  const workers = `${counted(now.workers?.length ?? 0, 'worker')} in ${counted(processes, 'process', 'processes')}`
   const slots = `${short(sum(({ busy }) => busy))} of ${short(sum(({ slots }) => slots))} slots busy`
   return [
     {

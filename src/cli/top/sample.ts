@@ -6,7 +6,8 @@ export interface Sample {
   /** Milliseconds, of a clock that never steps. */
   at: number
   reports: readonly QueueReport[]
-  workers: readonly WorkerInfo[]
+  /** null: the store does not know them. */
+  workers: readonly WorkerInfo[] | null
 }
 
 /** A queue, as a line of `top`. Rates are per second; null: not known yet. */
@@ -31,7 +32,7 @@ export function linesOf(now: Sample, before: Sample | undefined): QueueLine[] {
       // A queue that was removed and made anew counts from 0.
       return Math.max(0, report.totals[total] - earlier.totals[total]) / seconds
     }
-    const own = now.workers.filter(({ queue }) => queue === report.queue)
+    const own = (now.workers ?? []).filter(({ queue }) => queue === report.queue)
     return {
       queue: report.queue,
       report,

@@ -22,14 +22,19 @@ export const verb = defineVerb({
   async run({ args, terminal }) {
     const options = { minutes: args.whole('minutes', 1, 60) ?? 5 }
     const name = args.operand(0)
-    const reports = await withStore(args, async (opened) => {
-      if (name === undefined) return opened.pond.stats(options)
-      return [await (await knownQueue(opened, name)).stats(options)]
+    return withStore(args, async (opened) => {
+      const one = name === undefined ? undefined : await (await knownQueue(opened, name)).stats(options)
+      const reports = one === undefined ? await opened.pond.stats(options) : [one]
+      if (args.flag('json')) for (const report of reports) terminal.out(`${jsonText(report)}\n`)
+      else {
+        if (one === undefined) showAll(terminal, reports)
+        else showOne(terminal, one, options.minutes)
+        for (const attention of reports.flatMap((report) => attentionTo(report, opened.store.capabilities.workers))) {
+          terminal.out(`${plain(attentionText(attention))}\n`)
+        }
+      }
+      return EXIT.done
     })
-    if (args.flag('json')) for (const report of reports) terminal.out(`${jsonText(report)}\n`)
-    else if (name !== undefined && reports[0] !== undefined) showOne(terminal, reports[0], options.minutes)
-    else showAll(terminal, reports)
-    return EXIT.done
   },
 })
 
@@ -44,11 +49,6 @@ function showAll(terminal: Terminal, reports: readonly QueueReport[]): void {
     return [queue, ...JOB_STATES.map((state) => grouped(counts[state])), age, timeOrNone(wait.p95)]
   })
   terminal.out(table(terminal, ['queue', ...JOB_STATES, 'oldest', 'wait p95'], rows))
-  showAttention(terminal, reports)
-}
-
-function showAttention(terminal: Terminal, reports: readonly QueueReport[]): void {
-  for (const one of reports.flatMap(attentionTo)) terminal.out(`${plain(attentionText(one))}\n`)
 }
 
 function showOne(terminal: Terminal, report: QueueReport, minutes: number): void {
@@ -78,5 +78,4 @@ function showOne(terminal: Terminal, report: QueueReport, minutes: number): void
   terminal.out(`\n${table(terminal, [`last ${minutes} min`, 'jobs', 'p50', 'p95', 'p99'], rows)}`)
   const all = Object.entries(totals).map(([name, count]) => [name, grouped(count)])
   terminal.out(`\n${table(terminal, ['in all', 'times'], all)}`)
-  showAttention(terminal, [report])
 }

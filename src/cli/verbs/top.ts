@@ -67,7 +67,7 @@ export const verb = defineVerb({
 async function sampleOf({ pond, store }: Opened, minutes: number): Promise<Sample> {
   const [reports, workers] = await Promise.all([
     pond.stats({ minutes }),
-    store.capabilities.workers ? pond.workers() : [],
+    store.capabilities.workers ? pond.workers() : null,
   ])
   return { at: performance.now(), reports, workers }
 }
