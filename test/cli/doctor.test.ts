@@ -9,6 +9,7 @@ import { Millpond } from '../../src/index.ts'
 import type { Finding } from '../../src/stores/examination.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { server } from '../stores/postgres-fixture.ts'
+import { clear, freshPrefix as rabbitPrefix } from '../stores/rabbitmq-fixture.ts'
 import { after } from '../support/cleaning.ts'
 import { ran } from './in-process.ts'
 import { freshUrl, onStores } from './stores.ts'
@@ -189,15 +190,17 @@ test('a store that cannot be reached, or is none', async () => {
 test('rabbitmq: its version and its user; what it lacks is refused with 3', {
   skip: missingReason('rabbitmq'),
 }, async () => {
-  const url = serverUrl('rabbitmq') ?? ''
+  const server = serverUrl('rabbitmq') ?? ''
+  const prefix = rabbitPrefix()
+  after(t, () => clear(server, prefix, ['mails'], false))
+  const url = `${server}?prefix=${prefix}`
   const { code, found } = await doctor(url)
   assert.deepEqual([code, levels(found, 'version'), levels(found, 'rights')], [3, ['ok'], ['warning']])
   assert.match((await ran(['migrate', '--store', url])).out, /^Up to date/)
   const refused = await ran(['job', '00000000-0000-7000-8000-000000000000', '--store', url])
   assert.deepEqual([refused.code, /NotSupported/.test(refused.err)], [3, true])
-  const name = `cli-${process.pid}`
-  assert.equal((await ran(['push', name, '1', '--new', '--store', url])).code, 0)
-  const stats = await ran(['stats', name, '--store', url])
+  assert.equal((await ran(['push', 'mails', '1', '--new', '--store', url])).code, 0)
+  const stats = await ran(['stats', 'mails', '--store', url])
   assert.match(stats.out, /^waiting +1$/m)
   assert.doesNotMatch(stats.out, /no worker/)
 })
