@@ -189,7 +189,7 @@ test('a store that cannot be reached, or is none', async () => {
 
 test('rabbitmq: its version and its user; what it lacks is refused with 3', {
   skip: missingReason('rabbitmq'),
-}, async () => {
+}, async (t) => {
   const server = serverUrl('rabbitmq') ?? ''
   const prefix = rabbitPrefix()
   after(t, () => clear(server, prefix, ['mails'], false))
