@@ -34,7 +34,10 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     groups({ queue: 'g', limit: 1 }),
   ],
   find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
-  lists: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1 })],
+  lists: ({ list, bulk }) => [
+    list({ queue: 'q', state: 'waiting', limit: 1 }),
+    bulk({ queue: 'q', state: 'waiting', change: { kind: 'cancel' }, limit: 0 }),
+  ],
   text: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1, filter: { text: 'a' } })],
   cancel: ({ cancel }) => [cancel({ ids: [newId()] })],
   update: ({ update }) => [update({ items: [{ id: newId() }] })],

@@ -194,7 +194,13 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
 
     ...{ configure: lacks('settings'), settings: lacks('settings'), limitGroup: lacks('groups') },
     ...{ cancel: lacks('cancel'), update: lacks('update'), requeue: lacks('requeue'), remove: lacks('remove') },
-    ...{ restore: lacks('restore'), find: lacks('find'), ahead: lacks('find'), list: lacks('lists') },
+    ...{
+      bulk: lacks('lists'),
+      restore: lacks('restore'),
+      find: lacks('find'),
+      ahead: lacks('find'),
+      list: lacks('lists'),
+    },
     ...{ groups: lacks('groups'), workers: lacks('workers') },
   }
 
