@@ -11,6 +11,7 @@ import { missingReason, serverUrl } from '../servers/shared.ts'
 import { server } from '../stores/postgres-fixture.ts'
 import { clear, freshPrefix as rabbitPrefix } from '../stores/rabbitmq-fixture.ts'
 import { after } from '../support/cleaning.ts'
+import { millpond } from './fixture.ts'
 import { ran } from './in-process.ts'
 import { freshUrl, onStores } from './stores.ts'
 
@@ -204,3 +205,21 @@ test('rabbitmq: its version and its user; what it lacks is refused with 3', {
   assert.match(stats.out, /^waiting +1$/m)
   assert.doesNotMatch(stats.out, /no worker/)
 })
+
+for (const kind of ['sqlite', 'redis', 'redis-cluster', 'postgres', 'rabbitmq'] as const) {
+  test(`${kind}: as a process, which nothing but its own work keeps alive`, {
+    skip: kind !== 'sqlite' && missingReason(kind),
+  }, (t) => {
+    const isShared = kind === 'rabbitmq' || kind === 'redis-cluster'
+    const env = { MILLPOND_STORE: isShared ? (serverUrl(kind) ?? '') : freshUrl(t, kind) }
+    assert.equal(millpond(['migrate'], env).code, 0)
+    for (const [verb, told] of [
+      ['doctor', /checks? (is|are) well\.\n$/],
+      ['stats', /^(The store has no queues|queue +scheduled)/],
+    ] as const) {
+      const { code, out, err } = millpond([verb], env)
+      assert.ok(code === 0 || code === 3, `${verb}: ${code} ${err}`)
+      assert.match(out, told)
+    }
+  })
+}

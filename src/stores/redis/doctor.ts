@@ -1,6 +1,7 @@
 /** What can be wrong with a Redis server: see `../doctor.ts`. */
 import { safeText } from '../../values/safe-error.ts'
 import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
+import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
@@ -46,7 +47,12 @@ export async function schemaState(url: string): Promise<SchemaState> {
   })
 }
 
-async function withServer<T>(url: string, use: (server: Server) => Promise<T>): Promise<T> {
+function withServer<T>(url: string, use: (server: Server) => Promise<T>): Promise<T> {
+  // Its own commands, unlike those of `Calls`, have no deadline that would do so.
+  return keepProcessAlive(connected(url, use))
+}
+
+async function connected<T>(url: string, use: (server: Server) => Promise<T>): Promise<T> {
   const settings = storeSettings(url, {})
   const client = await newClient(settings)
   try {
@@ -172,7 +178,10 @@ function memory({ infos }: Server): Finding[] {
       })
     }
   }
-  return found.length > 0 ? found : [{ check: 'memory', level: 'ok', text: 'the server drops no keys, and has room' }]
+  // Masters of a cluster are mostly alike.
+  const distinct = [...new Map(found.map((one) => [one.text, one])).values()]
+  if (distinct.length > 0) return distinct
+  return [{ check: 'memory', level: 'ok', text: 'the server drops no keys, and has room' }]
 }
 
 function replicas({ infos, settings }: Server): Finding[] {
