@@ -4,8 +4,10 @@ import { go } from './route.ts'
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable)
 
+/** The key before, also over a change of the view: `g w`. */
+let before = ''
+
 export function onKeys({ palette, up }: { palette: () => void; up: () => void }): () => void {
-  let before = ''
   const pressed = (event: KeyboardEvent) => {
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
       event.preventDefault()

@@ -1,5 +1,5 @@
 /** The search box with what may come next. */
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useRef, useState } from 'preact/hooks'
 import { type Suggestion, suggestions } from './search.ts'
 
 interface Props {
@@ -15,7 +15,12 @@ export const SearchBox = ({ text, known, fault, search }: Props) => {
   const [active, setActive] = useState(-1)
   const input = useRef<HTMLInputElement>(null)
   const id = useId()
-  useEffect(() => setTyped(text), [text])
+  // What the address has changed to. Not by an effect, which might come after the first letters.
+  const [given, setGiven] = useState(text)
+  if (given !== text) {
+    setGiven(text)
+    setTyped(text)
+  }
   const found = isOpen ? suggestions(typed, known) : []
   const take = (suggestion: Suggestion) => {
     setTyped(suggestion.text)
