@@ -43,7 +43,8 @@ export class OnceKeys {
 
   remember(key: string, id: string, unique: Unique, pushedAt: number, endedAt: number, now: number): void {
     const until = rememberedUntil(unique, pushedAt, endedAt)
-    if (until > now && until > (this.#remembered.get(key)?.until ?? 0)) this.#remembered.set(key, { id, until })
+    if (until > now && until > (this.#remembered.get(key)?.until ?? Number.NEGATIVE_INFINITY))
+      this.#remembered.set(key, { id, until })
   }
 
   /** The job with this id is removed. */
@@ -59,8 +60,12 @@ export class OnceKeys {
     const { key } = job
     if (key === null) return
     const follower = this.#followers.get(key)
-    if (follower === job) this.#followers.delete(key)
-    if (follower === job || keys.get(key) !== job) return
+    if (follower === job) {
+      this.#followers.delete(key)
+      job.dueAt = job.followDue ?? job.dueAt
+      job.followDue = null
+    }
+    if (keys.get(key) !== job) return
     keys.delete(key)
     if (follower !== undefined) {
       this.#followers.delete(key)

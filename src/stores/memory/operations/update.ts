@@ -9,7 +9,11 @@ export function update(state: MemoryState, { items }: Input<'update'>): UpdateOu
   return items.map((item) => updateOne(state, item, now))
 }
 
-export function updateOne(state: MemoryState, { id, data, priority, delay, runAt }: JobUpdate, now: number): UpdateOutcome {
+export function updateOne(
+  state: MemoryState,
+  { id, data, priority, delay, runAt }: JobUpdate,
+  now: number,
+): UpdateOutcome {
   const job = state.jobs.get(id)
   if (job === undefined) return null
   if (job.state !== 'scheduled' && job.state !== 'waiting') return job.state
