@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include stopping.lua
 -- cancel: jobs are not wanted any more.
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups blocked touched
@@ -29,7 +30,7 @@ local function cancel(id)
   if kept == 0 then
     forget(K, { id })
   else
-    put_state(K, id, 'cancelled', state[2], state[3], state[4], state[5], NOW, state[7])
+    put_state(K, id, 'cancelled', state[2], state[3], state[8] or state[4], state[5], NOW, state[7])
     redis.call('ZADD', K.cancelled, NOW, id)
   end
   return has_run and 4 or 3

@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include stopping.lua
 -- remove: jobs go, as if they had never been pushed.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
@@ -19,6 +20,7 @@ local FINAL = { done = true, dead = true, cancelled = true }
 local wanted, limit = HEAD[6], HEAD[7]
 local outcomes, gone, is_gone, highest = {}, {}, {}, 0
 local _, limits = keep(K, false)
+local keyed = redis.call('EXISTS', K.keys) == 1
 
 local function remove(id)
   if is_gone[id] or redis.call('HEXISTS', K.jobs, id) == 0 then return 0 end
@@ -26,7 +28,9 @@ local function remove(id)
   may_write(K)
   highest = math.max(highest, state[2])
   local outcome = 1
-  if FINAL[state[1]] then redis.call('ZREM', K[state[1]], id)
+  if FINAL[state[1]] then
+    redis.call('ZREM', K[state[1]], id)
+    if keyed then forget_key(K, id, facts_of(K, id)) end
   else outcome = stop(K, id, state[1], facts_of(K, id)) and 3 or 2 end
   gone[#gone + 1], is_gone[id] = id, true
   return outcome

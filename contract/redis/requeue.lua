@@ -21,7 +21,7 @@ local function requeue(id)
   local list = facts_of(K, id)
   local key, due = list[7], state[4] > 0 and state[4] or list[2]
   -- Those that came back since then and died again were due no sooner.
-  if until_time and state[6] == until_time and due >= until_time or key and redis.call('HEXISTS', K.keys, key) == 1 then
+  if until_time and state[6] == until_time and due >= until_time or key and #(redis.call('HGET', K.keys, key) or '') == 16 then
     stayed = stayed + 1
     return
   end

@@ -11,7 +11,11 @@ function restoreOne(state: MemoryState, record: JobRecord): RestoreOutcome {
   const queue = state.findOrCreate(record.queue)
   const isLive = !isFinal(record.state)
   const hasKey = isLive && record.key !== null && queue.keys.has(record.key)
-  const follows = hasKey && record.state === 'scheduled' && record.follows === true && queue.once.follower(record.key ?? '') === undefined
+  const follows =
+    hasKey &&
+    record.state === 'scheduled' &&
+    record.follows === true &&
+    queue.once.follower(record.key ?? '') === undefined
   if ((hasKey && !follows) || state.jobs.get(record.id) !== undefined) return 'existing'
   const job = new Job({ ...record, delay: 0, runAt: null }, record, state.places++, record.pushedAt - ORIGIN, 0)
   job.restore(record)
