@@ -17,7 +17,6 @@ declare
   v_ids    uuid[] := requeue.ids;
   v_id     uuid;
   v_name   text;
-  v_count  integer;
   v_line   integer;
   job      retired%rowtype;
 begin
@@ -29,25 +28,23 @@ begin
       where queue = (select id from millpond.queues where name = requeue.queue) and state = 'dead'
         -- Left out here, so that they cannot fill the limit and hide others for ever.
         and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
-        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
+        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and keys.until is null))
       order by finished_at, place limit requeue."limit" for update skip locked);
   end if;
   for v_id in select id from unnest(v_ids) as given(id) order by id loop
     select * into job from retired where id = v_id for update;
     continue when not found;
     if job.key is not null then
-      insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
-      get diagnostics v_count = row_count;
-      continue when v_count = 0;
+      continue when not take_key(job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at), 9223372036854775807);
     end if;
     delete from retired where id = v_id;
     v_line := line_back(job.queue);
     insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember)
     values (job.place, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
       job.key, job."group",
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error,
-      job.log);
+      job.log, job.remember);
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
     insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
     select name into v_name from millpond.queues where id = job.queue;
