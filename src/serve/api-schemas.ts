@@ -101,6 +101,20 @@ const runAt: Schema<number | string> = {
   anyOf: [integer(0, LAST_TIME), time],
 }
 
+/** What needs a key. */
+const once = {
+  unique: object(
+    { for: duration('How long the key is remembered', 1, CENTURY) },
+    { since: oneOf(['end', 'push'], { default: 'end', description: 'From when: the end of the job, or its push.' }) },
+    { additionalProperties: false, description: 'Remember the key after the job. A push meanwhile gets that job.' },
+  ),
+  replace: described(boolean, 'A scheduled or waiting job with the key gets these data and this due time.'),
+  maxWait: duration('With `replace`: the job is due no later than this after its first push', 0, CENTURY),
+  whenRunning: oneOf(['follow'], {
+    description: 'While the job with the key runs, this one is kept, and is due when that one ends.',
+  }),
+}
+
 export const newJob = request(
   'NewJob',
   { data: anything },
@@ -114,6 +128,7 @@ export const newJob = request(
     cost: integer(1, MAX_COST, { default: 1, description: 'What its start takes of a rate.' }),
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
+    ...once,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )
@@ -126,8 +141,10 @@ export const pushed = reply(
   'A job that the store has. `state` is left out where it is not known.',
 )
 export const pushedMany = reply('PushedMany', {
-  jobs: array(object({ id, existing: boolean }), {
-    description: 'In the order of the request. `existing`: nothing was stored, this job was there already.',
+  jobs: array(object({ id, existing: boolean }, { replaced: boolean }), {
+    description:
+      'In the order of the request. `existing`: no job was added, this one was there already. `replaced`: it has the data and ' +
+      'due time of this push.',
   }),
 })
 
