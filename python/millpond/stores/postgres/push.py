@@ -57,8 +57,12 @@ def _install_of(calls: Calls, tx: psycopg.Connection[Any]) -> object:
 
 
 def _given(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
-    fields = [{camel(name): value for name, value in vars(job).items()} | {"data": tagged(job.data)} for job in jobs]
+    fields = [{camel(name): value for name, value in vars(job).items()} | _own(job) for job in jobs]
     return {"jobs": json.dumps(fields), **more}
+
+
+def _own(job: NewJob) -> dict[str, Any]:
+    return {"data": tagged(job.data), "once": job.once and job.once.to_json()}
 
 
 def _pushed(calls: Calls, jobs: Sequence[NewJob], answers: Sequence[str]) -> Sequence[Pushed]:

@@ -57,7 +57,7 @@ class Pusher:
         sizes = [len(each) for each in data]
         head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes, self._registry.known[part.queue]]
         items = [b"".join(to_bytes(job.id) for job in jobs), b"".join(data)]
-        answer = self._registry.connection.on_part("push", part, head, items)
+        answer = self._registry.connection.on_part("push-once" if any(job.once for job in jobs) else "push", part, head, items)
         if not answer or not answer[0]:
             self.lost_settings.add(part.queue)
         if not answer:
@@ -66,8 +66,9 @@ class Pusher:
             self._registry.confirm(part)
         for at, job, outcome in zip(chunk, jobs, answer[1:] or [0] * len(jobs), strict=True):
             existing = isinstance(outcome, bytes)
-            status: Any = "existing" if existing else "full" if outcome else "pushed"
-            self._pushed[at] = Pushed(status, to_id(outcome) if existing else job.id)
+            # Behind the id of a job that was replaced stands a byte more.
+            status: Any = ("existing" if len(outcome) == 16 else "replaced") if existing else "full" if outcome else "pushed"
+            self._pushed[at] = Pushed(status, to_id(outcome[:16]) if existing else job.id)
         return []
 
     def _fail(self, indexes: Iterable[int], error: MillpondError) -> None:
@@ -77,4 +78,7 @@ class Pusher:
 
 def _values(job: NewJob) -> tuple[Any, ...]:
     when = (job.priority, job.delay, job.run_at, job.attempts, job.timeout)
-    return (*when, job.group, job.key, job.trace, None if job.cost == 1 else job.cost)
+    common = (*when, job.group, job.key, job.trace, None if job.cost == 1 else job.cost)
+    if (once := job.once) is None:
+        return common
+    return (*common, (once.unique and once.unique.stored, once.replace or None, once.max_wait, once.follow or None))

@@ -3,6 +3,8 @@ from __future__ import annotations
 import sqlite3
 
 from millpond.jobs import FINAL, Lost, Swept
+from millpond.once import NEVER
+from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -15,11 +17,14 @@ def sweep(tx: Transaction, limit: int) -> Swept:
         _sweep_queue(tx, row, limit, swept)
     if tx.row("sweep/old_minutes"):
         tx.changes("sweep/forget_minutes")
+    if tx.row("once/over"):
+        forgotten += tx.changes("once/expire", limit=limit - forgotten)
     if tx.row("workers/silent"):
         tx.changes("workers/forget")
     if busy:
         rows = tx.rows("sweep/look")
-    swept.next_due = min((max(0, row["due_at"] - tx.now) for row in rows if row["due_at"] is not None), default=None)
+    due = [row["due_at"] for row in rows if row["due_at"] is not None and row["due_at"] < NEVER]
+    swept.next_due = max(0, min(due) - tx.now) if due else None
     swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
     return swept
 
@@ -41,7 +46,9 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
         tx.count(name, "total", "lost")
         if lost["state"] == "waiting":
             tx.move(name, "running", "waiting")
-        elif not tx.finish(queue, "running", "dead"):
+            continue
+        keys_of(tx, queue, [lost["id"]])(lost["id"], True)
+        if not tx.finish(queue, "running", "dead"):
             tx.changes("sweep/remove", id=lost["id"])
     for state in FINAL:
         if row[state]:
