@@ -32,7 +32,7 @@ function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: numbe
     stored.followDue = dueAt
     stored.dueAt = NEVER_DUE
   }
-  if (once?.unique !== undefined) stored.unique = { ...once.unique }
+  if (key !== null && once?.unique !== undefined) stored.unique = { ...once.unique }
   queue.totals.pushed++
   state.jobs.add(stored)
   queue.add(stored)
