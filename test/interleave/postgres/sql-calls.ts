@@ -81,7 +81,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const results = bodiesText(items.map(({ result }) => result))
       return holdOutcomes(
         items,
-        await held('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(items), results, clock.now]),
+        await held('complete($1, $2, $3, $4, now => $5)', [queue, ...heldValues(items), results, clock.now]),
       )
     },
     async fail({ queue, items }) {
@@ -98,13 +98,13 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
         items,
-        await held('release($1, $2, $3, $4, $5)', [queue, ...heldValues(items), pauses, clock.now]),
+        await held('release($1, $2, $3, $4, now => $5)', [queue, ...heldValues(items), pauses, clock.now]),
       )
     },
     async extend({ queue, lease, items }) {
       const reports = bodiesText(items.map(({ progress }) => progress))
       const values = [queue, lease, ...heldValues(items), reports, clock.now]
-      const outcomes = (await texts('extend($1, $2, $3, $4, $5, $6)', values)) ?? []
+      const outcomes = (await texts('extend($1, $2, $3, $4, $5, now => $6)', values)) ?? []
       return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'))
     },
     async cancel({ ids }) {
@@ -116,7 +116,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       return []
     },
     async remove(request) {
-      await answer('remove($1)', ['ids' in request ? plainArray(request.ids) : null])
+      await answer('remove($1, now => $2)', ['ids' in request ? plainArray(request.ids) : null, clock.now])
       return { removed: 0, more: false }
     },
     async restore({ records }) {
