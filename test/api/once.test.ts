@@ -89,9 +89,11 @@ onEachStore('once', {
 
 test('a pond that spills refuses the options', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'millpond-once-'))
-  t.after(() => rm(folder, { recursive: true }))
   const pond = await Millpond.open('memory:', { spill: `sqlite:${join(folder, 'spill.db')}` })
-  t.after(() => pond.close())
+  t.after(async () => {
+    await pond.close()
+    await rm(folder, { recursive: true })
+  })
   await refused(pond.queue('q').push(1, { key: 'k', unique: '1m' }), 'NotSupported')
   assert.equal((await pond.queue('q').push(1, { key: 'k' })).existing, false)
 })
