@@ -25,6 +25,8 @@ import type {
   Swept,
 } from './values/records.ts'
 import type {
+  BulkRequest,
+  BulkStep,
   GroupLimitsChange,
   GroupsRequest,
   Heartbeat,
@@ -119,6 +121,8 @@ export interface Operations {
    * a whole queue, step by step.
    */
   remove(input: RemoveRequest): Promise<Removed>
+  /** Changes jobs of a state that pass a filter, a bounded step in the order of `list`, each in one commit with the look at it. */
+  bulk(input: BulkRequest): Promise<BulkStep>
   /** Puts jobs back as they were, whatever the capacity, behind all that are there, in the order of the input. None may be running. */
   restore(input: { records: readonly JobRecord[] }): Promise<RestoreOutcome[]>
 
@@ -187,7 +191,7 @@ export interface Capabilities {
   groups: boolean
   /** `find`, `ahead`. */
   find: boolean
-  /** `list`. */
+  /** `list`, `bulk`. */
   lists: boolean
   /** `text` of a list's filter. */
   text: boolean
@@ -196,6 +200,8 @@ export interface Capabilities {
   requeue: boolean
   remove: boolean
   restore: boolean
+  /** Exact figures of all processes in `stats` and `sweep`. Else they have what the store can count. */
+  counts: boolean
   /** `record`, and histograms of `stats`. */
   histograms: boolean
   /** `heartbeat` and `workers`. */
@@ -226,7 +232,7 @@ export interface StoreParts {
 }
 
 export interface Store {
-  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
+  /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
   readonly capabilities: Capabilities
   readonly operations: Operations

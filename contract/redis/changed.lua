@@ -1,9 +1,5 @@
--- What scripts that change scheduled and waiting jobs share. Use: `change` each, then `settle` once, and ring by what is told here.
--- Needs the keys: queue jobs states scheduled pages waiting lines slots groups touched.
-
-local UNCHANGED = { running = 1, done = 2, dead = 3, cancelled = 4 }
--- Whether a due time or a line changed; whether a job waits now; whether one is due soon.
-local moved, came, due_soon, entering_ids = false, false, false, {}
+-- What update, bulk and push-once share: scheduled and waiting jobs change. Use: `change_one` each, then `changed_all` once.
+local moved, came, soon, entering_ids = false, false, false, {}
 
 -- Those that begin to wait are in their pages only after this.
 local function settle(K)
@@ -11,17 +7,12 @@ local function settle(K)
   entering_ids = {}
 end
 
--- @return -1: unknown; 0: changed; else as UNCHANGED has it
-local function change(K, id, change_of, data)
-  local record = redis.call('HGET', K.jobs, id)
-  if not record then return -1 end
-  local state = state_of(K, id) or NEW_STATE
-  if UNCHANGED[state[1]] then return UNCHANGED[state[1]] end
-  read_bytes = read_bytes + #record
+-- change: [priority, delay, run_at], each nil where it stays; data: encoded, or the empty text.
+local function change_one(K, id, record, state, change, data)
   if entering_ids[id] then settle(K) end
   may_write(K)
   local at, list = cmsgpack.unpack_one(record)
-  local priority, delay, run_at = change_of[1], change_of[2], change_of[3]
+  local priority, delay, run_at = change[1], change[2], change[3]
   local was_waiting, before = state[1] == 'waiting', list[3]
   list[3] = priority or before
   if priority or data ~= '' then
@@ -30,9 +21,9 @@ local function change(K, id, change_of, data)
   if state[8] and (delay or run_at) then
     -- A follower: from when it may start.
     put_state(K, id, state[1], state[2], state[3], state[4], state[5], 0, state[7], math.max(NOW, run_at or NOW + delay))
-    return 0
+    return
   end
-  if not (delay or run_at or was_waiting and priority) then return 0 end
+  if not (delay or run_at or was_waiting and priority) then return end
   moved = true
   if was_waiting then leave(K, before, list[1], id, list[5], list[9]) end
   local becomes, due = state[1], state[4]
@@ -43,11 +34,17 @@ local function change(K, id, change_of, data)
   end
   if becomes == 'scheduled' then
     redis.call('ZADD', K.scheduled, text(due), id)
-    due_soon = due_soon or due < NOW + SOON
+    soon = soon or due < NOW + SOON
   else
     if not was_waiting then redis.call('ZREM', K.scheduled, id) end
     enter(list[3], list[1], id, list[5], list[9])
     entering_ids[id] = true
   end
-  return 0
+end
+
+-- limits: the queue has or had any.
+local function changed_all(K, limits)
+  settle(K)
+  if moved then note_due(K) end
+  if came or soon then wake(K, limits) elseif moved and limits then freed_bell(K) end
 end

@@ -13,10 +13,9 @@ MEET = function(K, key, holder, value, data, limits)
   end
   local due = value[3] or NOW + (value[2] or 0)
   if max_wait then due = math.min(due, facts_of(K, replaced)[2] + max_wait) end
-  change(K, replaced, { nil, nil, due }, data)
-  settle(K)
-  if moved then note_due(K) end
-  if came or due_soon then wake(K, limits) elseif moved and limits then freed_bell(K) end
-  moved, came, due_soon = false, false, false
+  local record = redis.call('HGET', K.jobs, replaced)
+  change_one(K, replaced, record, state_of(K, replaced) or NEW_STATE, { nil, nil, due }, data)
+  changed_all(K, limits)
+  moved, came, soon = false, false, false
   return replaced .. 'r', false
 end

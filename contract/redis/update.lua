@@ -12,14 +12,23 @@
 -- Invariant: a job keeps its place, also among jobs of another priority.
 
 local K = keys_of('queue jobs states scheduled pages waiting lines slots groups touched @due')
+local UNCHANGED = { running = 1, done = 2, dead = 3, cancelled = 4 }
 local _, limits = keep(K, false)
 local outcomes = {}
 
+local function change(id, change_of, data)
+  local record = redis.call('HGET', K.jobs, id)
+  if not record then return -1 end
+  local state = state_of(K, id) or NEW_STATE
+  if UNCHANGED[state[1]] then return UNCHANGED[state[1]] end
+  read_bytes = read_bytes + #record
+  change_one(K, id, record, state, change_of, data)
+  return 0
+end
+
 for i = 3, #ARGV, 3 do
   if read_bytes >= LARGE then break end
-  outcomes[#outcomes + 1] = change(K, ARGV[i], cmsgpack.unpack(ARGV[i + 1]), ARGV[i + 2])
+  outcomes[#outcomes + 1] = change(ARGV[i], cmsgpack.unpack(ARGV[i + 1]), ARGV[i + 2])
 end
-settle(K)
-if moved then note_due(K) end
-if came or due_soon then wake(K, limits) elseif moved and limits then freed_bell(K) end
+changed_all(K, limits)
 return outcomes

@@ -210,6 +210,27 @@ class Requeued:
     now: int
 
 
+@dataclass(frozen=True)
+class BulkChange:
+    """What `bulk` does to a job. `priority` and `run_at`: of an update."""
+
+    kind: Literal["requeue", "cancel", "remove", "update"]
+    priority: int | None = None
+    run_at: int | None = None
+
+
+@dataclass
+class BulkStep:
+    """How many jobs were looked at, passed and were changed; of a count, some of them; where to go on, None: the list ended."""
+
+    looked: int
+    matched: int
+    changed: int
+    sample: Sequence[str]
+    next: str | None
+    now: int
+
+
 @dataclass
 class Swept:
     """`next_due`: ms until the next scheduled job is due, 0 if one is overdue. `more`: there may be more to do at once."""

@@ -13,8 +13,9 @@ from typing import Any, Final, Literal, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter, JobUpdate, NewJob, Outcome,
-    Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome, check_fields,
+    Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter,
+    JobUpdate, NewJob, Outcome, Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept,
+    UpdateOutcome, check_fields,
 )
 from millpond.queues import (
     Group, GroupLimits, QueueStats, Settings, SettingsReport, Slice, WorkerBeat, WorkerRecord, check_settings,
@@ -162,6 +163,14 @@ class Store(ABC):
         self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
     ) -> Removed:
         """Removes jobs: `ids`, or those of a queue and state; without a state a whole queue, step by step."""
+
+    @abstractmethod
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        """Changes jobs of a state that pass a filter, at most `limit`; 0: only counts. `after`: `next` of the step before; `until`:
+        only those that were in the state at this time."""
 
     @abstractmethod
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:

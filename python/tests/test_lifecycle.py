@@ -13,7 +13,7 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.jobs import BulkChange, Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
 from millpond.once import Once, Unique
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
@@ -41,10 +41,10 @@ KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate, "unique": un
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
 LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record}
-SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter}
+SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter, "change": BulkChange}
 QUEUE: Case = {"queue": "q"}
 DEFAULTS: Case = {
-    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups")},
+    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups", "bulk")},
     "claim": QUEUE | {"worker": "w", "limit": 100, "lease": 60_000},
     "NewJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
     "Failure": {"error": {"code": "HandlerFailed", "name": "Error", "message": "no reason given"}},
@@ -58,6 +58,10 @@ DEFAULTS: Case = {
 
 def uuid_of(short: str) -> str:
     return f"{PREFIX}{short.encode().hex():0>12}"
+
+
+def short_id(id: str) -> str:
+    return bytes.fromhex(id[-12:]).lstrip(b"\0").decode()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -91,7 +95,7 @@ def replay(store: Store, clock: Clock, vector: Case) -> None:
 def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
     """The method of the operation's name, with the vector's input and what vectors leave out."""
     given = DEFAULTS.get(op, {}) | given
-    if given.get("after") and op == "list":
+    if given.get("after") and op in ("list", "bulk"):
         given["after"] = cursors["next" if given["after"] == "next" else uuid_of(given["after"])]
     if "clear" in given:
         given["clear"] = [snake(name) for name in given["clear"]]
@@ -108,6 +112,8 @@ def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
         cursors.update((each.id, each.cursor) for each in answer.jobs)
         if answer.next is not None:
             cursors["next"] = answer.next
+    if op == "bulk" and answer.next is not None:
+        cursors["next"] = answer.next
     return answer
 
 
@@ -163,7 +169,9 @@ def outward(given: Any) -> Any:
     for each in fields(given):
         name, value = camel(each.name), outward(getattr(given, each.name))
         if name == "id" and value.startswith(PREFIX):
-            value = bytes.fromhex(value[-12:]).lstrip(b"\0").decode()
+            value = short_id(value)
+        elif name == "sample":
+            value = [short_id(each) for each in value]
         elif name in TIMES and value is not None:
             value -= EPOCH
         elif name == "histograms":

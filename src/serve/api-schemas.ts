@@ -96,7 +96,7 @@ export const IDEMPOTENCY_KEY = string({
 export const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
 export const KNOWN_ETAG = string({ description: 'The ETag of what is known already.' })
 
-const runAt: Schema<number | string> = {
+export const runAt: Schema<number | string> = {
   description: 'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
   anyOf: [integer(0, LAST_TIME), time],
 }

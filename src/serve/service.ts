@@ -17,6 +17,7 @@ import { openApi } from './openapi.ts'
 import { QueueLimit } from './queue-limit.ts'
 import { inputOf } from './request-input.ts'
 import { Router } from './route.ts'
+import { bulkRoutes } from './routes/bulk.ts'
 import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
@@ -67,7 +68,7 @@ export class Service {
     const routes = {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
-      queues: [...queueRoutes(context), ...planRoutes(context)],
+      queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)

@@ -7,6 +7,7 @@ import type {
   Completion,
   Encoded,
   Input,
+  JobFilter,
   JobRecord,
   NewJob,
   OperationName,
@@ -108,9 +109,13 @@ export function sealed(store: Store, sealer: Sealer): Store {
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
     list: async (input) => {
-      if (input.filter?.text !== undefined || input.filter?.errorText !== undefined) throw noText()
+      checkFilter(input.filter)
       const { jobs, next } = await operations.list(input)
       return { jobs: jobs.map(opened), next }
+    },
+    bulk: async (input) => {
+      checkFilter(input.filter)
+      return operations.bulk(input)
     },
   }
 
@@ -139,8 +144,9 @@ export function sealed(store: Store, sealer: Sealer): Store {
   }
 }
 
-const noText = () =>
-  new MillpondError(
-    'NotSupported',
-    'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works',
-  )
+/** @throws NotSupported */
+function checkFilter(filter: JobFilter | undefined): void {
+  if (filter?.text === undefined && filter?.errorText === undefined) return
+  const message = 'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works'
+  throw new MillpondError('NotSupported', message)
+}

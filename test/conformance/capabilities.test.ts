@@ -34,7 +34,10 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     groups({ queue: 'g', limit: 1 }),
   ],
   find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
-  lists: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1 })],
+  lists: ({ list, bulk }) => [
+    list({ queue: 'q', state: 'waiting', limit: 1 }),
+    bulk({ queue: 'q', state: 'waiting', change: { kind: 'cancel' }, limit: 0 }),
+  ],
   text: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1, filter: { text: 'a' } })],
   cancel: ({ cancel }) => [cancel({ ids: [newId()] })],
   update: ({ update }) => [update({ items: [{ id: newId() }] })],
@@ -76,6 +79,13 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     if (!store.capabilities.find) return
     const record = first(await store.operations.find({ ids: [id] }))
     assert.deepEqual([record?.progress, record?.result], has ? [NULL, NULL] : [null, null])
+  },
+  async counts(store, has) {
+    const { id, fence } = await running(store)
+    await store.operations.complete({ queue: 'q', items: [{ id, fence, result: null }] })
+    await store.operations.push({ jobs: [newJob(), newJob()] })
+    const { counts, oldestWaiting } = first(await store.operations.stats({ queue: 'q' }))
+    assert.deepEqual([counts.waiting, counts.done, oldestWaiting !== null], [2, has ? 1 : 0, has])
   },
   async logs(store, has) {
     const { id, fence } = await running(store)

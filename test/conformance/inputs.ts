@@ -16,7 +16,7 @@ const INPUTS: { [Name in OperationName]?: Fields } = {
     release: QUEUE,
     extend: QUEUE,
   },
-  ...{ list: QUEUE, groups: QUEUE },
+  ...{ list: QUEUE, groups: QUEUE, bulk: QUEUE },
   claim: { ...QUEUE, worker: 'w', limit: 100, lease: 60_000 },
   heartbeat: { workers: [], gone: [] },
 }
@@ -43,12 +43,12 @@ const TIMES: ReadonlySet<string> = new Set([
   ...['runAt', 'until', 'pushedFrom', 'pushedBefore', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt'],
 ])
 
-/** @param cursors by a job's id, and `next`, for `after` of a list */
+/** @param cursors by a job's id, and `next`, for `after` of a list or of a bulk change */
 export function inputOf(op: OperationName, given: Fields, cursors: ReadonlyMap<string, string>): unknown {
   const input: { [name: string]: unknown } = { ...INPUTS[op] }
   for (const [name, value] of Object.entries(given)) {
     const defaults = ITEMS[`${op}.${name}`]
-    if (op === 'list' && name === 'after')
+    if ((op === 'list' || op === 'bulk') && name === 'after')
       input[name] = cursors.get(value === 'next' ? 'next' : longId(String(value))) ?? 'of no list'
     // Workers have names of their own, and so have groups and queues.
     else if (op === 'heartbeat' && name === 'gone') input[name] = value

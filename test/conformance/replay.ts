@@ -1,7 +1,7 @@
 /** Replays a lifecycle vector on a store. */
 
 import assert from 'node:assert/strict'
-import type { Listed, QueueStats, Store } from '../../src/store.ts'
+import type { BulkStep, Listed, QueueStats, Store } from '../../src/store.ts'
 import { countingFences } from './fences.ts'
 import { inputOf } from './inputs.ts'
 import { EPOCH, type Json, type Step, shorten, type Vector } from './vectors.ts'
@@ -15,13 +15,22 @@ export async function replay(vector: Vector, store: Store, clock: { now: number 
     const answer = await call(counting, step, cursors)
     if (step.out === undefined) continue
     const actual = shorten(answer)
-    const expected = step.out
+    const expected = store.capabilities.counts ? step.out : withoutCounts(step.out)
     const where = `${vector.name}, step ${index + 1} (${step.op} at ${step.at})`
     assert.ok(
       matches(actual, expected),
       `${where}\nexpected ${JSON.stringify(expected)}\nbut got  ${JSON.stringify(actual)}`,
     )
   }
+}
+
+const COUNTED: ReadonlySet<string> = new Set(['counts', 'totals', 'oldestWaiting', 'promoted', 'expired', 'nextDue'])
+
+/** What a store that counts inexactly can be held to. */
+function withoutCounts(expected: Json): Json {
+  if (Array.isArray(expected)) return expected.map(withoutCounts)
+  if (expected === null || typeof expected !== 'object') return expected
+  return Object.fromEntries(Object.entries(expected).filter(([name]) => !COUNTED.has(name)))
 }
 
 /** What is given must match: lists in full, of objects the named fields. */
@@ -35,13 +44,14 @@ function matches(actual: Json | undefined, expected: Json): boolean {
   return Object.entries(expected).every(([name, value]) => matches(actual[name], value))
 }
 
-/** @param cursors by job, of the last list that had it; and `next` of the last list */
+/** @param cursors by job, of the last list that had it; and `next` of the last list or bulk change */
 async function call(store: Store, { op, in: given }: Step, cursors: Map<string, string>): Promise<unknown> {
   const input = inputOf(op, given, cursors)
   // The vector says which operation it is for, and what goes in.
   const operation = store.operations[op] as (input: unknown) => Promise<unknown>
   const answer = await operation(input)
   if (op === 'list') remember(answer as Listed, cursors)
+  if (op === 'bulk') remember({ jobs: [], next: (answer as BulkStep).next }, cursors)
   return op === 'stats' ? sorted(answer as QueueStats[]) : (answer ?? null)
 }
 

@@ -37,6 +37,7 @@ conformance('a store and its end', {
       limitGroup: () => store.operations.limitGroup({ queue: 'q', group: 'g', limits: null }),
       update: () => store.operations.update({ items: [{ id: hold.id, priority: 1 }] }),
       remove: () => store.operations.remove({ ids: [hold.id] }),
+      bulk: () => store.operations.bulk({ queue: 'q', state: 'dead', change: { kind: 'requeue' }, limit: 0 }),
       restore: () => store.operations.restore({ records: [recordOf()] }),
       groups: () => store.operations.groups({ queue: 'q', limit: 1 }),
       ahead: () => store.operations.ahead({ id: hold.id }),

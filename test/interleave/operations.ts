@@ -43,6 +43,7 @@ export const KINDS = [
     'requeue',
     'requeueUntil',
   ] as const),
+  ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
   // Pushes of one key.
   ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
@@ -95,6 +96,7 @@ export interface Calls
     | 'update'
     | 'remove'
     | 'restore'
+    | 'bulk'
   > {
   /** As an application does it in its own transaction, where the store has them. */
   pushInTransaction(input: Input<'push'>): Promise<unknown>
@@ -220,6 +222,16 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
     case 'requeueUntil':
       return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
+    case 'bulkRequeue':
+      return calls.bulk({ queue, state: 'cancelled', change: { kind: 'requeue' }, limit: 2 }).then(() => nothing)
+    case 'bulkCancel':
+      return calls
+        .bulk({ queue, state: 'waiting', change: { kind: 'cancel' }, limit: 2, filter: { group: op.group } })
+        .then(() => nothing)
+    case 'bulkUpdate':
+      return calls
+        .bulk({ queue, state: 'waiting', change: { kind: 'update', priority: 9 }, limit: 2 })
+        .then(() => nothing)
   }
 }
 

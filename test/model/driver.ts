@@ -17,6 +17,7 @@ import type {
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
 import { countingFences } from '../conformance/fences.ts'
+import { bulkOnBoth } from './bulk.ts'
 import { passes } from './filters.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
@@ -126,6 +127,8 @@ export class Driver {
         return same((await store.operations.requeue(operation)).requeued, model.requeue(operation).requeued)
       case 'requeueQueue':
         return this.#requeueQueue(operation.queue, operation.limit)
+      case 'bulk':
+        return bulkOnBoth(store, model, operation, this.#clock.now)
       case 'update': {
         const runAt = operation.runAt === undefined ? {} : { runAt: this.#clock.now + operation.runAt }
         const items = operation.ids.map((id) => ({ id, ...operation.change, ...runAt }))

@@ -32,7 +32,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, histograms: false, workers: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false },
 }
 
 interface PlainJob extends ClaimedJob {
@@ -195,7 +195,13 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
 
     ...{ configure: lacks('settings'), settings: lacks('settings'), limitGroup: lacks('groups') },
     ...{ cancel: lacks('cancel'), update: lacks('update'), requeue: lacks('requeue'), remove: lacks('remove') },
-    ...{ restore: lacks('restore'), find: lacks('find'), ahead: lacks('find'), list: lacks('lists') },
+    ...{
+      bulk: lacks('lists'),
+      restore: lacks('restore'),
+      find: lacks('find'),
+      ahead: lacks('find'),
+      list: lacks('lists'),
+    },
     ...{ groups: lacks('groups'), workers: lacks('workers') },
   }
 

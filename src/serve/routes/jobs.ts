@@ -201,7 +201,7 @@ function pushOptions(job: NewJobBody | undefined): PushOptions {
   return at === undefined ? options : { ...options, runAt: Math.max(0, at) }
 }
 
-function msOf(runAt: number | string): number | undefined {
+export function msOf(runAt: number | string): number | undefined {
   return typeof runAt === 'number' ? runAt : timeOf(runAt)
 }
 

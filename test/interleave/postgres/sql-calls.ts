@@ -81,7 +81,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const results = bodiesText(items.map(({ result }) => result))
       return holdOutcomes(
         items,
-        await held('complete($1, $2, $3, $4, now => $5)', [queue, ...heldValues(items), results, clock.now]),
+        await held('complete($1, $2, $3, $4, null, $5)', [queue, ...heldValues(items), results, clock.now]),
       )
     },
     async fail({ queue, items }) {
@@ -98,13 +98,13 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
         items,
-        await held('release($1, $2, $3, $4, now => $5)', [queue, ...heldValues(items), pauses, clock.now]),
+        await held('release($1, $2, $3, $4, null, $5)', [queue, ...heldValues(items), pauses, clock.now]),
       )
     },
     async extend({ queue, lease, items }) {
       const reports = bodiesText(items.map(({ progress }) => progress))
       const values = [queue, lease, ...heldValues(items), reports, clock.now]
-      const outcomes = (await texts('extend($1, $2, $3, $4, $5, now => $6)', values)) ?? []
+      const outcomes = (await texts('extend($1, $2, $3, $4, $5, null, $6)', values)) ?? []
       return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'))
     },
     async cancel({ ids }) {
@@ -136,6 +136,23 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
           ? [plainArray(request.ids), null, null, clock.now, null]
           : [null, request.queue, request.limit, clock.now, request.until ?? null]
       await answer('requeue($1, $2, $3, $4, $5)', values)
+    },
+    async bulk({ queue, state, change, limit, filter }) {
+      const priority = change.kind === 'update' ? (change.priority ?? null) : null
+      const values = [
+        queue,
+        state,
+        change.kind,
+        limit,
+        null,
+        JSON.stringify(filter ?? {}),
+        null,
+        priority,
+        null,
+        clock.now,
+      ]
+      await answer('bulk($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', values)
+      return { looked: 0, matched: 0, changed: 0, sample: [], next: null, now: clock.now }
     },
     async sweep({ limit }) {
       await answer('sweep($1, $2)', [limit, clock.now])

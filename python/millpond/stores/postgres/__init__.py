@@ -15,8 +15,8 @@ from typing import Any, Final
 import psycopg
 
 from millpond.jobs import (
-    BELL_KINDS, Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued,
-    RestoreOutcome, State, Swept, UpdateOutcome,
+    BELL_KINDS, Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed,
+    Record, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
@@ -26,6 +26,7 @@ from millpond.stores.postgres import list as listing
 from millpond.stores.postgres import stats as figures
 from millpond.stores.postgres import workers as registry
 from millpond.stores.postgres.calls import Calls, json_of
+from millpond.stores.postgres.bulk import bulk
 from millpond.stores.postgres.cancel import cancel
 from millpond.stores.postgres.claim import claim
 from millpond.stores.postgres.connection import Connected, ask, coded, connect, run
@@ -85,6 +86,12 @@ class PostgresStore(Store):
         self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
     ) -> Removed:
         return remove(self._calls, ids, queue, state, limit)
+
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        return bulk(self._calls, queue, state, change, limit, after, filter, until)
 
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         return restore(self._calls, records)

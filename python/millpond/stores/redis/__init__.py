@@ -13,12 +13,13 @@ from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued, RestoreOutcome, State, Swept,
-    UpdateOutcome,
+    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued,
+    RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis import workers as working
+from millpond.stores.redis.bulk import bulk
 from millpond.stores.redis.cancel import cancel
 from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.configure import Configurer
@@ -158,6 +159,12 @@ class RedisStore(Store):
         if state is None and not removed.more:
             self._configurer.forget(queue)
         return removed
+
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        return bulk(self._registry, self._notifier, queue, state, change, limit, after, filter, until)
 
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         return restore(self._registry, self._notifier, records)

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued, RestoreOutcome,
-    State, Swept, UpdateOutcome,
+    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed,
+    Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
@@ -25,6 +25,7 @@ from millpond.stores.sqlite import configure as configuring
 from millpond.stores.sqlite import find as looking
 from millpond.stores.sqlite import list as listing
 from millpond.stores.sqlite import workers as registry
+from millpond.stores.sqlite.bulk import bulk
 from millpond.stores.sqlite.cancel import cancel
 from millpond.stores.sqlite.claim import claim
 from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
@@ -151,6 +152,13 @@ class SqliteStore(Store):
     ) -> Removed:
         with self._writing() as tx:
             return remove(tx, ids, queue, state, limit)
+
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        with self._writing() as tx:
+            return bulk(tx, queue, state, change, limit, after, filter, until)
 
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         with self._writing() as tx:

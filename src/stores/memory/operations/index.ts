@@ -1,5 +1,6 @@
 import type { Operations } from '../../../store.ts'
 import type { MemoryState } from '../state.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -38,6 +39,7 @@ export function operationsOf(state: MemoryState): Operations {
     update: on(update),
     requeue: on(requeue),
     remove: on(remove),
+    bulk: on(bulk),
     restore: on(restore),
     find: on(find),
     list: on(list),

@@ -1,6 +1,7 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
 import type { Operations } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -35,6 +36,7 @@ export function operationsOf(context: StoreContext): Operations {
     update: operation(update),
     requeue: operation(requeue),
     remove: operation(remove),
+    bulk: operation(bulk),
     restore: operation(restore),
     find: operation(find),
     list: operation(list),

@@ -1,6 +1,7 @@
 /** The operations: a line for each, as contract/operations.md has them. */
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -37,6 +38,7 @@ export function operationsOf(context: StoreContext): Operations {
     update: of<'update'>(update),
     requeue: of<'requeue'>(requeue),
     remove: of<'remove'>(remove),
+    bulk: of<'bulk'>(bulk),
     restore: of<'restore'>(restore),
     find: of<'find'>(find),
     list: of<'list'>(list),

@@ -2,6 +2,7 @@
  * The operations, as contract/sqlite/ has them. Each runs inside a transaction that someone else begins and ends;
  * `queues.write()` must run before its commit.
  */
+import { bulk } from '../operations/bulk.ts'
 import { cancel } from '../operations/cancel.ts'
 import { claim } from '../operations/claim.ts'
 import { configure, limitGroup, settings } from '../operations/configure.ts'
@@ -21,7 +22,7 @@ import { heartbeat, workers } from '../operations/workers.ts'
 export const OPERATIONS = {
   ...{ configure, limitGroup, settings },
   ...{ push, claim, complete, fail, release, extend, sweep },
-  ...{ cancel, update, requeue, remove, restore },
+  ...{ cancel, update, requeue, remove, bulk, restore },
   ...{ find, list, groups, ahead },
   ...{ stats, record, heartbeat, workers },
 }

@@ -40,6 +40,7 @@ export function operationsOf(client: ThreadClient): Operations {
       }),
     requeue: (input) => client.call('requeue', input),
     remove: (input) => client.call('remove', input),
+    bulk: (input) => client.call('bulk', input),
     restore: ({ records }) =>
       client.call('restore', {
         records: records.map((record) => ({
