@@ -13,7 +13,8 @@ create or replace function millpond.record_of(j millpond.jobs) returns json
 language sql stable as $$
   select json_build_object(
     'id', j.id, 'queue', j.queue, 'state', j.state, 'priority', j.priority, 'attempt', j.attempt, 'attempts', j.attempts, 'fence', j.fence,
-    'key', j.key, 'group', j."group", 'cost', j.cost, 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at, 'dueAt', coalesce(j.follow_due, j.due_at),
+    'key', j.key, 'group', j."group", 'cost', j.cost, 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at,
+    'dueAt', coalesce(j.follow_due, j.due_at),
     'startedAt', j.started_at, 'finishedAt', j.finished_at, 'worker', j.worker,
     'data', millpond.body_of(j.encoding, j.data, j.data_bytes),
     'progress', millpond.body_of(j.progress_encoding, j.progress, j.progress_bytes),

@@ -1,6 +1,6 @@
 -- once: what a key does beyond one live job: operations.md, "Once for a while".
--- `keys` has a row per key: of the live job that has it (`until` null), or of one that has ended and is remembered. `follower`: a job that is
--- stored in `waiting`, scheduled for no time, with `follow_due`, until the one that it follows ends.
+-- `keys` has a row per key: of the live job that has it (`until` null), or of one that has ended and is remembered. `follower`: a job
+-- that is stored in `waiting`, scheduled for no time, with `follow_due`, until the one that it follows ends.
 -- Invariant: whoever changes a row of `keys` that was there has locked the row of the job before. A key that is neither remembered nor
 -- followed costs the end of its job nothing but a delete.
 
@@ -108,7 +108,8 @@ declare
   v_now bigint := greatest(p_now, millpond.hold_time('due', p_now));
   v_due bigint;
 begin
-  update millpond.waiting set due_at = greatest(v_now, follow_due), follow_due = null where id = p_held.follower returning due_at into v_due;
+  update millpond.waiting set due_at = greatest(v_now, follow_due), follow_due = null where id = p_held.follower
+  returning due_at into v_due;
   update millpond.keys set id = p_held.follower, follower = null,
     memory = (select millpond.key_memory(remember, pushed_at) from millpond.waiting where id = p_held.follower)
   where queue = p_held.queue and key = p_held.key;

@@ -344,7 +344,8 @@ begin
     if v_existing is null then
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
         encoding, data, data_bytes, remember, follow_due)
-      values (nextval('place'), v_now, case when v_follows then 281474976710655 else v_due end, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
+      values (nextval('place'), v_now, case when v_follows then 281474976710655 else v_due end,
+        coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
         coalesce(job.attempts, v_queue.attempts),
         job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
         case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,

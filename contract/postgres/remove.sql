@@ -30,7 +30,8 @@ begin
       perform millpond.take_leave(v_job, 'gone', 'remove', p_now);
       return;
     end if;
-    delete from millpond.retired where id = p_id returning state, queue, fence, key into take_out.state, take_out.queue, take_out.fence, v_key;
+    delete from millpond.retired where id = p_id returning state, queue, fence, key
+      into take_out.state, take_out.queue, take_out.fence, v_key;
     if not found then
       delete from millpond.done where id = p_id returning state, queue, fence, segment, key
         into take_out.state, take_out.queue, take_out.fence, v_segment, v_key;

@@ -37,7 +37,8 @@ begin
   delete from keys using retired where retired.id = any (v_ids) and keys.queue = retired.queue and keys.key = retired.key
     and keys.until is not null;
   insert into keys (queue, key, id, memory)
-    select queue, key, id, key_memory(remember, pushed_at) from retired where id = any (v_ids) and key is not null order by id on conflict do nothing;
+    select queue, key, id, key_memory(remember, pushed_at) from retired where id = any (v_ids) and key is not null order by id
+    on conflict do nothing;
   for v_queue, v_name in
     select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
   loop

@@ -1,7 +1,8 @@
 -- update: scheduled and waiting jobs are changed.
 -- In:  items: JSON list of id and any of data (a tagged text), priority, delay (ms), runAt (ms since 1970).
 -- Out: a text per item: updated; or the state of a job that is neither scheduled nor waiting; null: unknown.
--- Invariant: it keeps its place. Of a follower, the due time is that from which it may start. A job whose priority changes, or that becomes due, waits in the line of those that came back: the marks
+-- Invariant: it keeps its place. Of a follower, the due time is that from which it may start.
+--      A job whose priority changes, or that becomes due, waits in the line of those that came back: the marks
 --      of another may lie beyond its place. A claim passes over what is locked here, so `work` rings whatever has changed.
 
 -- One job. Returns as `update` does.

@@ -12,7 +12,7 @@
 --
 -- What a queue's partition keeps; all keys of a script have one hash tag (README.md):
 --   jobs       HASH id → record, which only `update` changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key,
---              trace, cost, placedAt, remember], then the encoded data. Absent values are false; those at the end of the list are left out. So the
+--              trace, cost, placedAt, remember], then the encoded data. Absent values are false; those at the end are left out. So the
 --              group is read without the data. placedAt: when a restored job got its place; absent: pushedAt. remember: ms after
 --              the end for which the key is remembered, below 0: after the push.
 --   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. Of a running job of a grouped queue, its

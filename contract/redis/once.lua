@@ -1,5 +1,5 @@
--- What scripts that bring live jobs to an end do with their keys: operations.md, "Once for a while". Needs the keys: queue, jobs, states, keys,
--- scheduled, @due; to remember also remembered and @ends.
+-- What scripts that bring live jobs to an end do with their keys: operations.md, "Once for a while". Needs the keys: queue, jobs, states,
+-- keys, scheduled, @due; to remember also remembered and @ends.
 
 -- A key is remembered until then, by the job with this id.
 local function remember(K, key, id, till)

@@ -8,8 +8,8 @@
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered @due @ends
 -- Head: floor, partitions: as of `push`.
 -- In:  seven items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost, remember, follows], absent values false, times 0; the encoded data; result, progress, error and log, each nothing
---      where there is none.
+--      timeout, key, trace, cost, remember, follows], absent values false, times 0; the encoded data; result, progress, error and log, each
+--      nothing where there is none.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
 
@@ -35,7 +35,8 @@ local function restore(id, list, data, lines, ...)
   -- Behind all values there is when it got its place, since pages are searched by that.
   local record = { place, list[8], list[9], list[10], list[11], list[12], key, list[14], list[15], NOW, list[16] or nil }
   redis.call('HSET', K.jobs, id, cmsgpack.pack(record) .. data)
-  redis.call('HSET', K.states, id, cmsgpack.pack({ state, list[2], list[3], follows and NEVER or due, list[5], finished, list[7], follows and due or nil }))
+  local kept_state = { state, list[2], list[3], follows and NEVER or due, list[5], finished, list[7], follows and due or nil }
+  redis.call('HSET', K.states, id, cmsgpack.pack(kept_state))
   for i, name in ipairs({ 'results', 'progress', 'errors' }) do
     local value = select(i, ...)
     if value ~= '' then redis.call('HSET', K[name], id, value) end

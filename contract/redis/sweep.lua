@@ -11,8 +11,9 @@
 --      names blocked touched unused remembered @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
--- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, and remembered keys, whether to forget them. more: 1 if it left something to
---      another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is dead.
+-- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, and remembered keys, whether to forget them.
+--      more: 1 if it left something to another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is
+--      dead.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
 --      more to do.
 

@@ -20,6 +20,7 @@ import {
   string,
 } from './json-schema.ts'
 import { jobLog, log } from './log-schemas.ts'
+import { ONCE } from './once-schemas.ts'
 
 const DAY = DEFAULTS.bounds.ratePer.most
 const CENTURY = DEFAULTS.bounds.delay.most
@@ -101,20 +102,6 @@ export const runAt: Schema<number | string> = {
   anyOf: [integer(0, LAST_TIME), time],
 }
 
-/** What needs a key. */
-const once = {
-  unique: object(
-    { for: duration('How long the key is remembered', 1, CENTURY) },
-    { since: oneOf(['end', 'push'], { default: 'end', description: 'From when: the end of the job, or its push.' }) },
-    { additionalProperties: false, description: 'Remember the key after the job. A push meanwhile gets that job.' },
-  ),
-  replace: described(boolean, 'A scheduled or waiting job with the key gets these data and this due time.'),
-  maxWait: duration('With `replace`: the job is due no later than this after its first push', 0, CENTURY),
-  whenRunning: oneOf(['follow'], {
-    description: 'While the job with the key runs, this one is kept, and is due when that one ends.',
-  }),
-}
-
 export const newJob = request(
   'NewJob',
   { data: anything },
@@ -128,7 +115,7 @@ export const newJob = request(
     cost: integer(1, MAX_COST, { default: 1, description: 'What its start takes of a rate.' }),
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
-    ...once,
+    ...ONCE,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )

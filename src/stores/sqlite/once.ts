@@ -74,7 +74,7 @@ export function timeOrNull(dueAt: unknown): number | null {
 }
 
 /**
- * To be called before jobs end or are removed, for what their keys become then. Those of kept ones that ended as dead may be asked for after.
+ * To be called before jobs end or are removed, for what their keys become then. Where dead jobs are kept, also after.
  * @returns to be called for each that has ended; `hasAnswer`: it is done or dead
  */
 export function keysOf(
