@@ -34,13 +34,18 @@ import { ModelHistograms } from './histograms.ts'
 import { dueOf, followerOf, ModelKeys } from './once.ts'
 import { backoffAfter, counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
+  claimOf,
+  countsOf,
   DEFAULTS,
+  inOrder,
   live,
   type ModelGroup,
   type ModelJob,
   type ModelQueue,
   type ModelStats,
+  newJob,
   newQueue,
+  recordOf,
   settingsOf,
 } from './state.ts'
 
@@ -70,7 +75,7 @@ export class Model {
 
   push(jobs: readonly NewJob[]): PushOutcome[] {
     return jobs.map((pushed) => {
-      const { delay: _, runAt: __, data, once, ...job } = pushed
+      const { data, once, ...job } = pushed
       const { capacity, attempts, timeout } = this.#queue(job.queue)
       if (this.#job(job.id)) return { status: 'existing', id: job.id }
       const holder = this.#liveWithKey(job.queue, job.key)
@@ -88,27 +93,8 @@ export class Model {
       if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
       const dueAt = dueOf(pushed, this.now, this.now)
       if (!follows && job.key !== null) this.#keys.take(job)
-      this.jobs.push({
-        ...job,
-        cost: job.cost ?? 1,
-        attempts: job.attempts ?? attempts,
-        timeout: job.timeout ?? timeout,
-        data,
-        ...(once?.unique && { unique: once.unique }),
-        ...(follows && { follows }),
-        state: follows || dueAt > this.now ? 'scheduled' : 'waiting',
-        attempt: 0,
-        fence: 0,
-        pushedAt: this.now,
-        dueAt,
-        startedAt: null,
-        finishedAt: null,
-        leaseUntil: 0,
-        worker: null,
-        progress: null,
-        result: null,
-        error: null,
-      })
+      const own = { attempts: job.attempts ?? attempts, timeout: job.timeout ?? timeout }
+      this.jobs.push(newJob(pushed, own, { dueAt, follows, now: this.now }))
       this.#total(job.queue, 'pushed')
       return { status: 'pushed', id: job.id }
     })
@@ -145,9 +131,7 @@ export class Model {
           const left = (goesOn === undefined ? perGroup : turn.left) - 1
           turn = { group: own.group, left: own.ticket === job.priority ? left : 0 }
         }
-        const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
-        const claim = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
-        answer.jobs.push(claim)
+        answer.jobs.push(claimOf(job))
       }
     }
     if (answer.jobs.length === limit) return answer
@@ -357,8 +341,7 @@ export class Model {
       }
       return { id: job.id, queue: job.queue, attempt: job.attempt, state }
     })
-    // Followers of those that are dead now.
-    promoted += this.#promote()
+    promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
       return job.finishedAt !== null && job.finishedAt + this.#keep(job.queue, job.state) <= this.now
     })
@@ -376,21 +359,11 @@ export class Model {
   }
 
   find(ids: readonly string[]): (JobRecord | null)[] {
-    return ids.map((id) => {
-      const job = this.#job(id)
-      if (!job) return null
-      const { leaseUntil: _, ...record } = job
-      return record
-    })
+    return ids.map((id) => recordOf(this.#job(id)))
   }
 
   list(queue: string, state: JobState): ModelJob[] {
-    const jobs = this.#in(queue, state)
-    if (state === 'waiting') return jobs.sort((a, b) => b.priority - a.priority)
-    const time = ({ follows, dueAt }: ModelJob) => (follows ? Number.MAX_SAFE_INTEGER : dueAt)
-    if (state === 'scheduled') return jobs.sort((a, b) => time(a) - time(b))
-    if (state === 'running') return jobs.sort((a, b) => a.leaseUntil - b.leaseUntil)
-    return jobs.sort((a, b) => (b.finishedAt ?? 0) - (a.finishedAt ?? 0))
+    return inOrder(state, this.#in(queue, state))
   }
 
   requeue(request: RequeueRequest): Requeued {
@@ -471,14 +444,7 @@ export class Model {
         queue,
         paused,
         capacity,
-        counts: {
-          scheduled: count('scheduled'),
-          waiting: count('waiting'),
-          running: count('running'),
-          done: count('done'),
-          dead: count('dead'),
-          cancelled: count('cancelled'),
-        },
+        counts: countsOf(count),
         totals: { ...settings.totals },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
         ...this.#limits(settings),
