@@ -48,6 +48,8 @@ export {
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
+export type { ScheduleOptions } from './pond/schedule-options.ts'
+export type { PreviewOptions, ScheduleInfo, Schedules } from './pond/schedules.ts'
 export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { UpdateOptions } from './pond/update.ts'
 export type { BatchJobOptions, BatchWorkOptions, IsolatedWorkOptions, WorkOptions } from './pond/work-options.ts'

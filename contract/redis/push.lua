@@ -1,7 +1,7 @@
 -- @include common.lua
 -- @include waiting.lua
 -- @include run.lua
--- @include pushing.lua
+-- @include pushes.lua
 -- push: stores jobs.
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched @due
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else
@@ -17,3 +17,6 @@
 --      nothing at all is answered then, and nothing was stored: the queue may have been removed, or split anew. Register it, and push
 --      again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
+
+local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due')
+return push_jobs(K, ids_in(ARGV[3]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from millpond.contract import DEFAULTS, bound
 from millpond.durations import check_integer
@@ -14,6 +14,9 @@ from millpond.errors import MillpondError
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
 from millpond.once import Once, Unique
+
+if TYPE_CHECKING:
+    from millpond.schedules import DueSchedules
 
 State = Literal["scheduled", "waiting", "running", "done", "dead", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -233,7 +236,8 @@ class BulkStep:
 
 @dataclass
 class Swept:
-    """`next_due`: ms until the next scheduled job is due, 0 if one is overdue. `more`: there may be more to do at once."""
+    """`next_due`: ms until the next scheduled job is due, 0 if one is overdue, or until the next schedule fires. `more`: there may be more
+    to do at once. `schedules`: those that are due, for `fire`."""
 
     lost: list[Lost] = field(default_factory=list)
     promoted: int = 0
@@ -241,6 +245,7 @@ class Swept:
     more: bool = False
     next_due: int | None = None
     queues: int = 0
+    schedules: DueSchedules | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from millpond.jobs import (
 from millpond.queues import (
     Group, GroupLimits, QueueStats, Settings, SettingsReport, Slice, WorkerBeat, WorkerRecord, check_settings,
 )
+from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord, check_schedule
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
@@ -191,6 +192,32 @@ class Store(ABC):
     @abstractmethod
     def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
         """Those that were heard of in the last minute."""
+
+    @abstractmethod
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        """A program declares its schedules when it starts, and every 30 s with `again`."""
+
+    @abstractmethod
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        """By name: those after `after`, or the one named."""
+
+    def pause_schedule(self, name: str, paused: bool) -> bool:
+        """Whether there is such a schedule."""
+        return self._pause_schedule(check_schedule(name), paused)
+
+    def remove_schedule(self, name: str) -> bool:
+        """Whether there was such a schedule. Its jobs stay."""
+        return self._remove_schedule(check_schedule(name))
+
+    @abstractmethod
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        """Moves schedules on from the time that is due, and pushes the jobs of that time. Of all that ask, one is heard."""
+
+    @abstractmethod
+    def _pause_schedule(self, name: str, paused: bool) -> bool: ...
+
+    @abstractmethod
+    def _remove_schedule(self, name: str) -> bool: ...
 
     @abstractmethod
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]: ...

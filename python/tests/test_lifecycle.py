@@ -17,6 +17,7 @@ from millpond.jobs import BulkChange, Completion, Extension, Failure, JobError, 
 from millpond.once import Once, Unique
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
+from millpond.schedules import Declaration, Firing, ScheduledJob
 from millpond.store import Store
 from millpond.stores.wire import camel, snake
 from tests.fences import Fences
@@ -26,6 +27,7 @@ from tests.vectors import Case
 EPOCH = 1_767_225_600_000
 PREFIX = "019b76da-a800-7000-8000-"
 TIMES = {"runAt", "now", "until", "pushedFrom", "pushedBefore", "since", "seen", "pushedAt", "dueAt", "startedAt", "finishedAt"}
+TIMES |= {"from", "expected", "next", "nextAt", "lastAt", "changedAt"}
 
 
 def unique(**given: Any) -> Unique:
@@ -40,7 +42,7 @@ def once(**given: Any) -> Once:
 KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate, "unique": unique, "once": once}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
-LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record}
+LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record, "schedules": Declaration, "firings": Firing}
 SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter, "change": BulkChange}
 QUEUE: Case = {"queue": "q"}
 DEFAULTS: Case = {
@@ -52,6 +54,10 @@ DEFAULTS: Case = {
     | {"state": "waiting", "priority": 4, "attempt": 0, "attempts": 3, "fence": 0, "key": None, "group": None, "cost": 1}
     | {"timeout": None, "trace": None, "pushed_at": EPOCH, "due_at": EPOCH, "started_at": None, "finished_at": None}
     | {"worker": None, "data": Body("json", "null"), "progress": None, "result": None, "error": None},
+    "schedules": {"limit": 100},
+    "Declaration": {"version": "1", "when": "@daily", "job": {}},
+    "ScheduledJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
+    "Firing": {"version": "1"},
     "WorkerBeat": QUEUE | {"host": "h", "pid": 1, "slots": 10, "busy": 0},
 }
 
@@ -121,6 +127,12 @@ def value_of(kind: Any, given: Case) -> Any:
     fields = DEFAULTS.get(kind.__name__, {}) | {snake(name): value for name, value in given.items()}
     if "error" in fields and isinstance(fields["error"], dict):
         fields["error"] = JobError.of(fields["error"])
+    if "from" in fields:
+        fields["start"] = fields.pop("from")
+    if kind is Declaration:
+        fields["job"] = value_of(ScheduledJob, fields["job"])
+    if "jobs" in fields:
+        fields["jobs"] = [value_of(NewJob, each) for each in fields["jobs"]]
     if "buckets" in fields:
         fields["buckets"] = {int(bucket): count for bucket, count in fields["buckets"].items()}
     return kind(**fields)
@@ -167,12 +179,12 @@ def outward(given: Any) -> Any:
         return given
     found: Case = {}
     for each in fields(given):
-        name, value = camel(each.name), outward(getattr(given, each.name))
+        name, value = {"start": "from"}.get(each.name, camel(each.name)), outward(getattr(given, each.name))
         if name == "id" and value.startswith(PREFIX):
             value = short_id(value)
         elif name == "sample":
             value = [short_id(each) for each in value]
-        elif name in TIMES and value is not None:
+        elif name in TIMES and isinstance(value, int):
             value -= EPOCH
         elif name == "histograms":
             value.sort(key=lambda slice: (slice["priority"], slice["metric"]))

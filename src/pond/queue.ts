@@ -1,4 +1,4 @@
-import type { JobState, SettingName, Store } from '../store.ts'
+import type { JobState, NewJob, SettingName, Store } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
 import { needs } from '../values/capabilities.ts'
 import { kindOf, milliseconds } from '../values/duration.ts'
@@ -85,6 +85,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   get #store(): Store {
     this.#pond.assertOpen()
     return this.#pond.store
+  }
+
+  /** @internal What a push would store. Rejects as `push` does. */
+  async prepare(data: Data, options: PushOptions): Promise<NewJob> {
+    await this.#settings.send()
+    return this.#producer.prepare(data, options)
   }
 
   /** The pond of this queue: there its jobs and their results are read. */

@@ -22,6 +22,7 @@ import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
 
@@ -69,6 +70,7 @@ export class Service {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
+      schedules: scheduleRoutes(context),
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)

@@ -59,6 +59,9 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ cancel: left('cancel', 'cancel'), update: left('update', 'update'), requeue: left('requeue', 'requeue') },
     ...{ remove: left('remove', 'remove'), restore: left('restore', 'restore'), workers: left('workers', 'workers') },
     ...{ find: left('find', 'find'), ahead: left('find', 'ahead'), bulk: left('lists', 'bulk') },
+    ...{ declare: left('schedules', 'schedules'), schedules: left('schedules', 'schedules') },
+    ...{ pauseSchedule: left('schedules', 'schedules'), removeSchedule: left('schedules', 'schedules') },
+    fire: left('schedules', 'schedules'),
     ...store.operations,
   }
   return around({ ...store, operations }, (name, input, next) => {

@@ -12,6 +12,7 @@ import type {
   NewJob,
   OperationName,
   Output,
+  ScheduledJob,
   Store,
   StoreTransactions,
 } from '../store.ts'
@@ -50,6 +51,15 @@ export function sealed(store: Store, sealer: Sealer): Store {
       progress: openPart('progress', record.progress, record),
       result: openPart('result', record.result, record),
       error: error === null ? null : sealer.openError(error, record),
+    }
+  }
+
+  /** The data of a schedule are sealed to its name. */
+  function scheduleWith(change: 'seal' | 'open') {
+    return <Kind extends { name: string; job: ScheduledJob }>(schedule: Kind): Kind => {
+      const { name, job } = schedule
+      const data = sealer[change](job.data, { part: 'data', queue: job.queue, id: name })
+      return { ...schedule, job: { ...job, data } }
     }
   }
 
@@ -108,6 +118,13 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
+    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(scheduleWith('seal')) }),
+    schedules: async (input) => (await operations.schedules(input)).map(scheduleWith('open')),
+    sweep: async (input) => {
+      const { schedules, ...swept } = await operations.sweep(input)
+      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(scheduleWith('open')) } }
+    },
+    fire: ({ firings }) => operations.fire({ firings: firings.map((each) => ({ ...each, jobs: pushed(each.jobs) })) }),
     list: async (input) => {
       checkFilter(input.filter)
       const { jobs, next } = await operations.list(input)

@@ -109,6 +109,10 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     assert.deepEqual(await store.operations.heartbeat({ workers, gone: [] }), [true, false])
     assert.equal(first(await store.operations.stats({ queue: 'q' })).lastClaim !== null, has)
   },
+  async schedules(store, has) {
+    const refused = await isRefused(store.operations.schedules({ limit: 1 }))
+    assert.equal(refused, !has)
+  },
   async transactions(store, has) {
     assert.equal(store.transactions !== undefined, has)
   },

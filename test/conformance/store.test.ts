@@ -43,6 +43,11 @@ conformance('a store and its end', {
       ahead: () => store.operations.ahead({ id: hold.id }),
       heartbeat: () => store.operations.heartbeat({ workers: [], gone: ['w'] }),
       workers: () => store.operations.workers({}),
+      declare: () => store.operations.declare({ schedules: [] }),
+      schedules: () => store.operations.schedules({ limit: 1 }),
+      pauseSchedule: () => store.operations.pauseSchedule({ name: 's', paused: true }),
+      removeSchedule: () => store.operations.removeSchedule({ name: 's' }),
+      fire: () => store.operations.fire({ firings: [] }),
     }
     assert.deepEqual(Object.keys(calls).sort(), Object.keys(store.operations).sort())
     for (const [name, call] of Object.entries(calls)) await assert.rejects(call, closed, name)

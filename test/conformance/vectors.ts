@@ -45,7 +45,10 @@ function shortId(id: string): string {
   return Buffer.from(id.slice(PREFIX.length).replace(/^(00)+/, ''), 'hex').toString()
 }
 
-const TIMES: ReadonlySet<string> = new Set(['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt', 'since', 'seen'])
+const TIMES: ReadonlySet<string> = new Set([
+  ...['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt', 'since', 'seen'],
+  ...['nextAt', 'lastAt', 'changedAt', 'from', 'until'],
+])
 
 /** A store's answer in the shorthand of the vectors. */
 export function shorten(value: unknown, name = ''): Json {

@@ -192,7 +192,7 @@ export class Driver {
 
   /** Limits leave open what is taken first, so the store sweeps until there is no more. */
   async #sweepAll(limit: number): Promise<void> {
-    const total: Omit<Swept, 'more' | 'queues'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
+    const total: Omit<Swept, 'more' | 'queues' | 'schedules'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
     for (let round = 0; ; round++) {
       assert.ok(round < 1_000, 'the sweep comes to an end')
       const { lost, promoted, expired, more, nextDue } = await this.#store.operations.sweep({ limit })

@@ -326,7 +326,7 @@ export class Model {
   }
 
   /** All that there is to do, without a limit. */
-  sweep(): Omit<Swept, 'more' | 'queues'> {
+  sweep(): Omit<Swept, 'more' | 'queues' | 'schedules'> {
     let promoted = this.#promote()
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)
     const told: Swept['lost'] = lost.map((job) => {

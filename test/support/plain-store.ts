@@ -32,7 +32,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, counts: true, histograms: false, workers: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false },
 }
 
 interface PlainJob extends ClaimedJob {
@@ -168,7 +168,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
       })
       for (const { queue, job } of expired) queue.jobs = queue.jobs.filter((other) => other !== job)
       const more = Math.max(lost.length, expired.length) >= limit
-      return { lost, promoted: 0, expired: expired.length, more, nextDue: null, queues: queues.size }
+      return { lost, promoted: 0, expired: expired.length, more, nextDue: null, queues: queues.size, schedules: null }
     },
 
     async stats({ queue: only }) {
@@ -203,6 +203,8 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
       list: lacks('lists'),
     },
     ...{ groups: lacks('groups'), workers: lacks('workers') },
+    ...{ declare: lacks('schedules'), schedules: lacks('schedules'), fire: lacks('schedules') },
+    ...{ pauseSchedule: lacks('schedules'), removeSchedule: lacks('schedules') },
   }
 
   const store: Store = {

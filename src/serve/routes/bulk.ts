@@ -5,8 +5,8 @@ import { bulkPlan } from '../../pond/bulk-options.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import * as schemas from '../bulk-schemas.ts'
+import { msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
-import { msOf } from './jobs.ts'
 import { listView, MAX_PAGE_BYTES, mustExist, sizeOf } from './queues.ts'
 
 /** Milliseconds after which a request ends, and says where the next one goes on. */

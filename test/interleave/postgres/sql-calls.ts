@@ -13,6 +13,7 @@ import {
   outcomeFrom,
   plainArray,
   storedFence,
+  tagged,
   taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
@@ -136,6 +137,22 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
           ? [plainArray(request.ids), null, null, clock.now, null]
           : [null, request.queue, request.limit, clock.now, request.until ?? null]
       await answer('requeue($1, $2, $3, $4, $5)', values)
+    },
+    async fire({ firings }) {
+      const sent = firings.map(({ jobs, ...firing }) => ({ ...firing, jobs: JSON.parse(jobsText(jobs)) }))
+      const outcomes = await answer('fire($1, $2)', [JSON.stringify(sent), clock.now])
+      const isFired = (outcome: unknown) => JSON.stringify(outcome).includes('"fired"')
+      return firings.map((_, at) =>
+        Array.isArray(outcomes) && isFired(outcomes[at]) ? { status: 'fired', jobs: [] } : { status: 'stale' },
+      )
+    },
+    async declare({ schedules }) {
+      const items = schedules.map((each) => ({ ...each, job: { ...each.job, data: tagged(each.job.data) } }))
+      await answer('declare_schedules($1, $2)', [JSON.stringify(items), clock.now])
+      return []
+    },
+    async pauseSchedule({ name, paused }) {
+      return (await answer('pause_schedule($1, $2, $3)', [name, paused, clock.now])) === true
     },
     async bulk({ queue, state, change, limit, filter }) {
       const priority = change.kind === 'update' ? (change.priority ?? null) : null

@@ -20,10 +20,12 @@ from millpond.jobs import (
     Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
+from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.sqlite import configure as configuring
 from millpond.stores.sqlite import find as looking
 from millpond.stores.sqlite import list as listing
+from millpond.stores.sqlite import schedules as scheduling
 from millpond.stores.sqlite import workers as registry
 from millpond.stores.sqlite.bulk import bulk
 from millpond.stores.sqlite.cancel import cancel
@@ -200,6 +202,26 @@ class SqliteStore(Store):
     def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
         with self._reading() as tx:
             return registry.workers(tx, queue)
+
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        with self._writing() as tx:
+            return [scheduling.declare(tx, each) for each in schedules]
+
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        with self._reading() as tx:
+            return scheduling.schedules(tx, limit, after, name)
+
+    def _pause_schedule(self, name: str, paused: bool) -> bool:
+        with self._writing() as tx:
+            return scheduling.pause_schedule(tx, name, paused)
+
+    def _remove_schedule(self, name: str) -> bool:
+        with self._writing() as tx:
+            return scheduling.remove_schedule(tx, name)
+
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        with self._writing() as tx:
+            return [scheduling.fire(tx, each) for each in firings]
 
     def begin(self) -> HandlerTransaction:
         with coded():

@@ -4,7 +4,9 @@ import sqlite3
 
 from millpond.jobs import FINAL, Lost, Swept
 from millpond.once import NEVER
+from millpond.schedules import DueSchedules
 from millpond.stores.sqlite.once import keys_of
+from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -25,6 +27,11 @@ def sweep(tx: Transaction, limit: int) -> Swept:
         rows = tx.rows("sweep/look")
     due = [row["due_at"] for row in rows if row["due_at"] is not None and row["due_at"] < NEVER]
     swept.next_due = max(0, min(due) - tx.now) if due else None
+    schedules, next_at = due_schedules(tx)
+    if next_at is not None:
+        swept.next_due = min(next_at - tx.now, next_at if swept.next_due is None else swept.next_due)
+    if schedules:
+        swept.schedules = DueSchedules(tx.now, schedules)
     swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
     return swept
 

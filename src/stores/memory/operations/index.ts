@@ -12,6 +12,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -49,5 +50,10 @@ export function operationsOf(state: MemoryState): Operations {
     record: on(record),
     heartbeat: on(heartbeat),
     workers: on(workers),
+    declare: on(declare),
+    schedules: on(schedules),
+    pauseSchedule: on(pauseSchedule),
+    removeSchedule: on(removeSchedule),
+    fire: on(fire),
   }
 }

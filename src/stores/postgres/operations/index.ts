@@ -13,6 +13,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -46,5 +47,10 @@ export function operationsOf(context: StoreContext): Operations {
     record: operation(record),
     heartbeat: operation(heartbeat),
     workers: operation(workers),
+    declare: operation(declare),
+    schedules: operation(schedules),
+    pauseSchedule: operation(pauseSchedule),
+    removeSchedule: operation(removeSchedule),
+    fire: operation(fire),
   }
 }

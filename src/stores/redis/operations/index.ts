@@ -13,6 +13,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -48,5 +49,10 @@ export function operationsOf(context: StoreContext): Operations {
     record: of<'record'>(record),
     heartbeat: of<'heartbeat'>(heartbeat),
     workers: of<'workers'>(workers),
+    declare: of<'declare'>(declare),
+    schedules: of<'schedules'>(schedules),
+    pauseSchedule: of<'pauseSchedule'>(pauseSchedule),
+    removeSchedule: of<'removeSchedule'>(removeSchedule),
+    fire: of<'fire'>(fire),
   }
 }

@@ -14,6 +14,7 @@ import { push } from '../operations/push.ts'
 import { remove } from '../operations/remove.ts'
 import { requeue } from '../operations/requeue.ts'
 import { restore } from '../operations/restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from '../operations/schedules.ts'
 import { record, stats } from '../operations/stats.ts'
 import { sweep } from '../operations/sweep.ts'
 import { update } from '../operations/update.ts'
@@ -25,6 +26,7 @@ export const OPERATIONS = {
   ...{ cancel, update, requeue, remove, bulk, restore },
   ...{ find, list, groups, ahead },
   ...{ stats, record, heartbeat, workers },
+  ...{ declare, schedules, pauseSchedule, removeSchedule, fire },
 }
 export type ThreadOperations = typeof OPERATIONS
 
@@ -33,7 +35,7 @@ export type ThreadOperations = typeof OPERATIONS
  * time: by themselves, these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
  */
 export const READING: ReadonlySet<string> = new Set([
-  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'settings', 'stats', 'sweep', 'workers'],
+  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'schedules', 'settings', 'stats', 'sweep', 'workers'],
 ])
 
 /**
