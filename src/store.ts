@@ -199,6 +199,8 @@ export interface Capabilities {
   priorities: boolean
   /** `key` of a push. */
   keys: boolean
+  /** `once` of a push: keys that are remembered, replace jobs or make them follow. */
+  once: boolean
   /** Results and progress are kept. Where false, they are dropped. */
   results: boolean
   /** The log of a job is kept. Where false, its lines are dropped. */

@@ -281,6 +281,7 @@ begin
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
+  v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
   v_expired := tidy(sweep."limit", v_now, v_whole);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);
@@ -295,7 +296,7 @@ begin
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
-    'nextDue', least(case when v_next is not null then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
+    'nextDue', least(case when v_next < 281474976710655 then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
     'schedules', due_schedules(v_now),
     'queues', (select count(*) from queues));
 end $$;

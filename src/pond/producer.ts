@@ -123,9 +123,9 @@ export class Producer {
       throw this.#queueFull()
     }
     const { id, status } = outcome
-    const existing = status === 'existing'
-    this.#pond.pushed(job, id, existing)
-    return { id, existing }
+    const pushed = pushedFrom(id, status)
+    this.#pond.pushed(job, id, pushed.existing)
+    return pushed
   }
 
   async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
@@ -134,7 +134,7 @@ export class Producer {
     if (!store.transactions.takesSettings) await this.#settings.send()
     const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings.unsent }) })
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
-    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
+    return outcomes.map(({ id, status }) => pushedFrom(id, status))
   }
 
   #queueFull(): MillpondError {
@@ -142,3 +142,6 @@ export class Producer {
     return new MillpondError('QueueFull', message, { queue: this.#queue })
   }
 }
+
+const pushedFrom = (id: string, status: PushOutcome['status']): Pushed =>
+  status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }

@@ -21,6 +21,19 @@ const encoded: fc.Arbitrary<Encoded> = fc.oneof(
 )
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 
+const once = fc.record(
+  {
+    unique: fc.record(
+      { for: fc.constantFrom(3, 60, 400), since: fc.constantFrom('end', 'push') },
+      { noNullPrototype: true },
+    ),
+    replace: fc.constant(true),
+    maxWait: fc.constantFrom(0, 20, 100),
+    follow: fc.constant(true),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+)
+
 const job = fc.record({
   id,
   queue,
@@ -35,6 +48,7 @@ const job = fc.record({
   timeout: optional(fc.constant(1_000)),
   trace: optional(fc.constant('t')),
   data: encoded,
+  once: fc.option(once, { nil: undefined, freq: 3 }),
 })
 
 /** Which of all claims so far, the last being 0; sometimes with a fence that is off. */
