@@ -19,6 +19,9 @@ export interface HistogramSlice {
   buckets: Record<number, number>
 }
 
+/** As `minutes` of `stats`: since the queue came to be. */
+export const ALL_MINUTES = 2 ** 31 - 1
+
 const PER_DOUBLING = 8
 
 /** @param ms a duration in milliseconds; below zero counts as zero */

@@ -14,6 +14,7 @@ def sweep(tx: Transaction, limit: int) -> Swept:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
         _sweep_queue(tx, row, limit, swept)
     if tx.row("sweep/old_minutes"):
+        tx.changes("sweep/add_up_minutes")
         tx.changes("sweep/forget_minutes")
     if tx.row("workers/silent"):
         tx.changes("workers/forget")

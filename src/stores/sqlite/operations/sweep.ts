@@ -28,7 +28,10 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.expired += count
     }
   }
-  if (statements.get('sweep/old_minutes', { now }) !== undefined) statements.run('sweep/forget_minutes', { now })
+  if (statements.get('sweep/old_minutes', { now }) !== undefined) {
+    statements.run('sweep/add_up_minutes', { now })
+    statements.run('sweep/forget_minutes', { now })
+  }
   if (statements.get('workers/silent', { now }) !== undefined) statements.run('workers/forget', { now })
   if (busy.length > 0) rows = statements.all('sweep/look', { now })
   const due = rows.flatMap(({ due_at }) => integerOrNull(due_at) ?? [])
