@@ -68,7 +68,8 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
     ...parametersOf('header', headers, false),
   ]
   // For any route: path and query, the token, host and origin, Accept. Then those of a body.
-  const general = [400, ...(withToken && !open ? [401] : []), 403, 406, 422, ...(body ? [408, 413, 415] : [])]
+  const anyType = answers[200]?.media !== undefined
+  const general = [400, ...(withToken && !open ? [401] : []), 403, ...(anyType ? [] : [406]), 422, ...(body ? [408, 413, 415] : [])]
   const refusals = [...new Set([...general, ...problems])].sort((a, b) => a - b)
   return {
     operationId: route.id,
@@ -94,10 +95,11 @@ function parameter(location: string, name: string, { description, ...schema }: S
   return { name, in: location, required, description, schema }
 }
 
-function response({ description, schema, events, headers }: Answer, refer: (schema: Schema) => unknown): object {
+function response({ description, schema, events, media, headers }: Answer, refer: (schema: Schema) => unknown): object {
   const content = {
     ...(schema && contentOf(refer(schema))),
     ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
+    ...(media !== undefined && { [media]: { schema: { type: 'string' } } }),
   }
   const hasContent = Object.keys(content).length > 0
   return {

@@ -19,8 +19,8 @@ export async function inputOf(
   route: Route,
   limits: BodyLimits,
 ): Promise<{ query: Record<string, unknown>; body: unknown }> {
-  const events = route.answers[200]?.events ?? false
-  if (!isAcceptable(request, events)) {
+  const { events = false, media } = route.answers[200] ?? {}
+  if (media === undefined && !isAcceptable(request, events)) {
     const offered = events ? `${MEDIA_TYPES}, text/event-stream` : MEDIA_TYPES
     throw new Refusal(406, `Nothing that Accept names is on offer here; on offer are ${offered}.`)
   }

@@ -22,7 +22,7 @@ export interface HistogramSlice {
 /** As `minutes` of `stats`: since the queue came to be. */
 export const ALL_MINUTES = 2 ** 31 - 1
 
-const PER_DOUBLING = 8
+export const PER_DOUBLING = 8
 
 /** @param ms a duration in milliseconds; below zero counts as zero */
 export function bucketOf(ms: number): number {
