@@ -7,8 +7,8 @@ import { launch, type Recipe, ServerProcess } from './process.ts'
 import { prometheusPrograms } from './programs.ts'
 
 export interface PrometheusOptions {
-  /** `host:port` of what serves `/metrics`. */
-  targets: readonly string[]
+  /** By the name of the job: `host:port` of what serves `/metrics`. */
+  jobs: Readonly<Record<string, readonly string[]>>
   /** Sent as `Authorization: Bearer TOKEN`. */
   token?: string
   /** Files of rules. */
@@ -43,7 +43,7 @@ export class PrometheusServer extends ServerProcess {
 }
 
 export async function startPrometheus({
-  targets,
+  jobs,
   token,
   rules = [],
   interval = '250ms',
@@ -56,13 +56,11 @@ export async function startPrometheus({
   const config = {
     global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
     rule_files: rules,
-    scrape_configs: [
-      {
-        job_name: 'millpond',
-        static_configs: [{ targets }],
-        ...(token !== undefined && { authorization: { credentials: token } }),
-      },
-    ],
+    scrape_configs: Object.entries(jobs).map(([job, targets]) => ({
+      job_name: job,
+      static_configs: [{ targets }],
+      ...(token !== undefined && { authorization: { credentials: token } }),
+    })),
   }
   await writeFile(file, JSON.stringify(config))
   const recipe: Recipe = {
