@@ -27,13 +27,18 @@ const flags = {
 export const metrics: Experiment<typeof flags> = {
   id: 'metrics',
   flags,
-  about: ({ rounds, jobs }) => `Drains of ${jobs.toLocaleString('en')} jobs, ${rounds} rounds; CPU time of the process.`,
+  about: ({ rounds, jobs }) =>
+    `Drains of ${jobs.toLocaleString('en')} jobs, ${rounds} rounds; CPU time of the process.`,
   async *measure({ rounds, jobs }) {
     for (const [title, share] of [
       ['memory', 1],
       ['sqlite', 0.2],
     ] as const) {
-      yield { title, head: ['variant', 'µs per job', 'more than plain, %'], rows: await compared(title, rounds, jobs * share) }
+      yield {
+        title,
+        head: ['variant', 'µs per job', 'more than plain, %'],
+        rows: await compared(title, rounds, jobs * share),
+      }
     }
   },
 }
@@ -44,11 +49,14 @@ async function compared(store: 'memory' | 'sqlite', rounds: number, jobs: number
   for (let round = 0; round < rounds; round++) {
     tell(`${store}: round ${round + 1} of ${rounds}`)
     const turns = [() => drained(store, 'plain', jobs).then((time) => plain.push(time))]
-    for (const { variant, times } of others) turns.push(() => drained(store, variant, jobs).then((time) => times.push(time)))
+    for (const { variant, times } of others)
+      turns.push(() => drained(store, variant, jobs).then((time) => times.push(time)))
     // Whoever comes first in one round comes last in the next.
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn()
   }
-  const rows: Row[] = [{ cells: ['plain', median(plain).toFixed(2), ''], bars: [], figures: { variant: 'plain', times: plain } }]
+  const rows: Row[] = [
+    { cells: ['plain', median(plain).toFixed(2), ''], bars: [], figures: { variant: 'plain', times: plain } },
+  ]
   for (const { variant, times } of others) {
     const more = (median(times.map((time, round) => time / (plain[round] ?? Number.NaN))) - 1) * 100
     const bars = [atMost(Math.max(0, more), MOST[variant], ' %')]

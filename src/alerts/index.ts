@@ -8,7 +8,7 @@ import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
 import { MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isDuration, isFunction, type Rules } from '../values/options.ts'
+import { checkOptions, isFunction, type Rules } from '../values/options.ts'
 import { reporter } from '../web/problem.ts'
 import type { Worker } from '../worker/worker.ts'
 import { OWN_QUEUE } from './readings.ts'
@@ -55,7 +55,8 @@ const MOST_ATTEMPTS = DEFAULTS.bounds.attempts.most
 
 const OPTION_RULES: Rules<AlertOptions> = {
   rules: Array.isArray,
-  notify: (value) => typeof value === 'function' || (typeof value === 'object' && value !== null) || 'a function or a webhook',
+  notify: (value) =>
+    typeof value === 'function' || (typeof value === 'object' && value !== null) || 'a function or a webhook',
   every: (value) => milliseconds(value, 'every', 100, DAY) > 0,
   onError: isFunction,
 }
@@ -73,7 +74,8 @@ const WEBHOOK_RULES: Rules<AlertWebhook> = {
 export function alerts(pond: Millpond, options: AlertOptions): Alerts {
   const { rules, notify, every = 15_000, onError } = checkOptions(options, OPTION_RULES, 'alerts', ['rules', 'notify'])
   const checked = checkRules(rules)
-  for (const capability of ['keys', 'results', 'find', 'histograms', 'workers'] as const) needs(pond.store, capability, 'alerts')
+  for (const capability of ['keys', 'results', 'find', 'histograms', 'workers'] as const)
+    needs(pond.store, capability, 'alerts')
   const report = reporter(onError === undefined ? undefined : (error) => onError(error))
   const fault = (error: unknown) => report(error, undefined)
   const stop = new AbortController()
@@ -82,7 +84,14 @@ export function alerts(pond: Millpond, options: AlertOptions): Alerts {
   const told = pond.queue<Alert>(OWN_QUEUE)
   const teller = tell(pond, notify)
   const right = pond.queue(`${OWN_QUEUE}/watch`, { lease: LEASE })
-  const watching = watcher({ pond, told, rules: checked, every: milliseconds(every, 'every'), stopping, onError: fault })
+  const watching = watcher({
+    pond,
+    told,
+    rules: checked,
+    every: milliseconds(every, 'every'),
+    stopping,
+    onError: fault,
+  })
   const watch = right.work(watching, { concurrency: 1 })
   const ensure = () => {
     right.push(null, { key: 'watch', attempts: MOST_ATTEMPTS }).catch((error: unknown) => {

@@ -59,17 +59,19 @@ const CONDITIONS: Rules<AlertCondition> & Record<AlertMetric, unknown> = {
   noWorker: (value) => value === true || 'true',
 }
 const RULES: Rules<AlertRule> = {
-  name: (value) => (typeof value === 'string' && value.length > 0 && value.length <= 100) || 'a text of 1 to 100 characters',
+  name: (value) =>
+    (typeof value === 'string' && value.length > 0 && value.length <= 100) || 'a text of 1 to 100 characters',
   queue: (value) => checkQueueName(value) !== '',
   when: (value) => (typeof value === 'object' && value !== null) || 'an object such as { oldest: "10m" }',
   for: isDuration(0),
   resolveAfter: isDuration(0),
-  resolveBelow: (value) => typeof value === 'number' || isDuration(0)(value),
+  resolveBelow: (value, name) => typeof value === 'number' || isDuration(0)(value, name),
 }
 
 /** @throws InvalidOption, InvalidName */
 export function checkRules(given: unknown): CheckedRule[] {
-  if (!Array.isArray(given) || given.length === 0) throw refused(`rules are an array of at least one; got ${kindOf(given)}`)
+  if (!Array.isArray(given) || given.length === 0)
+    throw refused(`rules are an array of at least one; got ${kindOf(given)}`)
   const rules = given.map(checkRule)
   const twice = rules.find(({ name }, index) => rules.findIndex((rule) => rule.name === name) !== index)
   if (twice !== undefined) throw refused(`two rules are named ${shown(twice.name)}; give each a name of its own`)
@@ -86,12 +88,12 @@ function checkRule(given: AlertRule): CheckedRule {
     throw refused(`when of ${what} takes one of ${Object.keys(CONDITIONS).join(', ')}; got ${entries.length}`)
   }
   const metric = entry[0] as AlertMetric
-  const valueOf = (value: Duration | true) => {
+  const amount = (value: Duration | true) => {
     if (metric === 'noWorker') return 0
     return metric === 'waitP95' || metric === 'oldest' ? milliseconds(value as Duration, what) : Number(value)
   }
-  const above = valueOf(entry[1])
-  const resolveBelow = rule.resolveBelow === undefined ? above : valueOf(rule.resolveBelow)
+  const above = amount(entry[1])
+  const resolveBelow = rule.resolveBelow === undefined ? above : amount(rule.resolveBelow)
   if (!(resolveBelow >= 0 && resolveBelow <= above)) {
     throw refused(`resolveBelow of ${what} must be a value of ${metric} from 0 to the one in when`)
   }

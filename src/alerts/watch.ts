@@ -14,7 +14,7 @@ import type { Job } from '../values/job.ts'
 import type { Context } from '../worker/context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import { type AlertState, advance } from './course.ts'
-import { type Reading, Readings } from './readings.ts'
+import { Readings } from './readings.ts'
 import type { AlertMetric, CheckedRule } from './rules.ts'
 
 /** What people are told. */
@@ -80,7 +80,7 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
       const queues = rule.queue === undefined ? new Set([...byQueue.keys(), ...known]) : [rule.queue]
       for (const queue of queues) {
         const key = keyOf(rule, queue)
-        const value = valueOf(rule, byQueue.get(queue))
+        const value = byQueue.get(queue)?.[rule.metric]
         const old = states.get(key)
         const { state, turn } = advance(rule, old, value, now)
         // Beyond the bound a new one waits, quiet, until another is quiet.
@@ -103,8 +103,6 @@ const queueOf = (rule: CheckedRule) => (key: string) => {
   return key === keyOf(rule, queue) ? queue : undefined
 }
 
-const valueOf = ({ metric }: CheckedRule, reading: Reading | undefined): number | undefined => reading?.[metric]
-
 function alertOf(
   { name, metric, above }: CheckedRule,
   queue: string,
@@ -117,7 +115,9 @@ function alertOf(
 
 /** The same for the same turn of an alert: should two processes tell of it, the store keeps one. */
 function idOf({ rule, queue, state, since }: Alert): string {
-  const hash = createHash('sha256').update(JSON.stringify([rule, queue, state, since])).digest('hex')
+  const hash = createHash('sha256')
+    .update(JSON.stringify([rule, queue, state, since]))
+    .digest('hex')
   // A UUID of version 8, whose content is up to its maker (RFC 9562).
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`
 }
@@ -131,7 +131,8 @@ function statesOf(progress: unknown): States {
 function isEntry(entry: unknown): entry is [string, AlertState] {
   if (!Array.isArray(entry) || typeof entry[0] !== 'string') return false
   const state: unknown = entry[1]
-  if (typeof state !== 'object' || state === null || !('phase' in state && 'since' in state && 'above' in state)) return false
+  if (typeof state !== 'object' || state === null || !('phase' in state && 'since' in state && 'above' in state))
+    return false
   const { phase, since, above } = state
   const isKnown = phase === 'pending' || phase === 'firing' || phase === 'recovering'
   return isKnown && typeof since === 'number' && typeof above === 'number'

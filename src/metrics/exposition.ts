@@ -24,7 +24,9 @@ export function exposition(families: readonly Family[]): string {
   return families
     .filter(({ samples }) => samples.length > 0)
     .map(({ name, type, help, samples }) => {
-      const lines = samples.map(({ labels, value, suffix = '' }) => `${name}${suffix}${shown(labels)} ${number(value)}\n`)
+      const lines = samples.map(
+        ({ labels, value, suffix = '' }) => `${name}${suffix}${shown(labels)} ${number(value)}\n`,
+      )
       return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
     })
     .join('')
@@ -35,8 +37,7 @@ function shown(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-const escaped = (value: string): string =>
-  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
 function number(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'

@@ -23,7 +23,8 @@ export function histogramSeries(labels: Labels, buckets: Readonly<Record<number,
   let count = 0
   let at = 0
   for (const { last, le } of BOUNDS) {
-    for (let entry = entries[at]; entry !== undefined && entry.bucket <= last; entry = entries[++at]) count += entry.count
+    for (let entry = entries[at]; entry !== undefined && entry.bucket <= last; entry = entries[++at])
+      count += entry.count
     series.push({ suffix: '_bucket', labels: { ...labels, le }, value: count })
   }
   const total = entries.reduce((sum, entry) => sum + entry.count, 0)

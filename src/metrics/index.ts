@@ -46,7 +46,12 @@ export class PondMetrics {
     const families = figures === undefined ? [] : queueFamilies(figures, this.#listed.among(namesOf(figures)))
     const help = '1: the store answered this scrape.'
     return exposition([
-      { name: 'millpond_store_up', type: 'gauge', help, samples: [{ labels: { store: this.#pond.store.name }, value: up }] },
+      {
+        name: 'millpond_store_up',
+        type: 'gauge',
+        help,
+        samples: [{ labels: { store: this.#pond.store.name }, value: up }],
+      },
       ...families,
     ])
   }

@@ -142,8 +142,20 @@ function workerFamilies(
   const there = workers.filter(({ queue }) => known.has(queue)).map((worker) => ({ ...worker, count: 1 }))
   const all = [...none, ...there]
   return [
-    gauge('workers', 'Workers that were heard of in the last minute.', joined(all, listed, ({ count }) => count)),
-    gauge('worker_slots', 'Jobs or batches that they run at once at most.', joined(all, listed, ({ slots }) => slots)),
-    gauge('worker_slots_busy', 'Those that they run now.', joined(all, listed, ({ busy }) => busy)),
+    gauge(
+      'workers',
+      'Workers that were heard of in the last minute.',
+      joined(all, listed, ({ count }) => count),
+    ),
+    gauge(
+      'worker_slots',
+      'Jobs or batches that they run at once at most.',
+      joined(all, listed, ({ slots }) => slots),
+    ),
+    gauge(
+      'worker_slots_busy',
+      'Those that they run now.',
+      joined(all, listed, ({ busy }) => busy),
+    ),
   ]
 }

@@ -20,7 +20,11 @@ export function publishedPush<Options extends { trace?: string | undefined }, Ou
   const { ended } = call
   if (ended !== undefined) {
     pushed.then(
-      (out) => ended(null, [out].flat().map(({ id }) => id)),
+      (out) =>
+        ended(
+          null,
+          [out].flat().map(({ id }) => id),
+        ),
       (error: unknown) => ended(isMillpondError(error) ? error.code : 'Error', []),
     )
   }

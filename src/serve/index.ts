@@ -152,7 +152,8 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     // If every delivery has `onFailure`, process warnings of failed ones are not needed.
     if (deliveries.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
     for (const delivery of deliveries) receivers.push(deliver(pond, delivery, maxPayload).disconnect)
-    if (given.alerts !== undefined) watching = alerts(pond, { ...given.alerts, onError: (error) => onError(error, undefined) })
+    if (given.alerts !== undefined)
+      watching = alerts(pond, { ...given.alerts, onError: (error) => onError(error, undefined) })
   } catch (error) {
     await close(0)
     throw error

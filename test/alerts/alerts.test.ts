@@ -30,7 +30,14 @@ onEachStore('alerts', {
   'every metric is read': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number>('mail', { retry: { attempts: 1 } })
-    const metrics = [{ oldest: 0 }, { depth: 0 }, { noWorker: true }, { failures: 1 }, { dead: 1 }, { waitP95: 0 }] as const
+    const metrics = [
+      { oldest: 0 },
+      { depth: 0 },
+      { noWorker: true },
+      { failures: 1 },
+      { dead: 1 },
+      { waitP95: 0 },
+    ] as const
     const rules = metrics.map((when) => ({ name: Object.keys(when)[0] ?? '', queue: 'mail', when, for: 0 }))
     const firing = new Set<string>()
     const notify = ({ rule, state }: Alert) => {

@@ -54,8 +54,15 @@ test('a value between the two thresholds keeps what is', () => {
 })
 
 test('what cannot be read any more is over', () => {
-  const rule = ruleOf({ for: 0 , resolveAfter: 0})
-  assert.deepEqual(turns(rule, [[0, 101], [1, undefined], [2, undefined]]), ['0 firing', '1 resolved'])
+  const rule = ruleOf({ for: 0, resolveAfter: 0 })
+  assert.deepEqual(
+    turns(rule, [
+      [0, 101],
+      [1, undefined],
+      [2, undefined],
+    ]),
+    ['0 firing', '1 resolved'],
+  )
 })
 
 test('rules that are wrong say why', () => {
@@ -69,8 +76,16 @@ test('rules that are wrong say why', () => {
     [[{ name: 'a', when: { oldest: 'soon' } }], /oldest/],
     [[{ name: 'a', when: { oldest: '5m' }, resolveBelow: '6m' }], /resolveBelow of rule "a"/],
     [[{ name: 'a', queue: 'no good', when: { dead: 0 } }], /queue/],
-    [[{ name: 'a', when: { dead: 0 } }, { name: 'a', when: { dead: 1 } }], /two rules are named "a"/],
+    [
+      [
+        { name: 'a', when: { dead: 0 } },
+        { name: 'a', when: { dead: 1 } },
+      ],
+      /two rules are named "a"/,
+    ],
   ]
   for (const [rules, message] of refused) assert.throws(() => checkRules(rules), message)
-  assert.throws(() => checkRules([{ name: 'a', when: { oldest: '5m' }, resolveBelow: '6m' }]), { code: 'InvalidOption' })
+  assert.throws(() => checkRules([{ name: 'a', when: { oldest: '5m' }, resolveBelow: '6m' }]), {
+    code: 'InvalidOption',
+  })
 })

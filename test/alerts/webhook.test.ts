@@ -78,7 +78,10 @@ test('the file of the command line', () => {
     [{ rules: [{ name: 'a', when: { deep: 1 } }], notify: { command: ['true'] } }, /--alerts: .*unknown option "deep"/],
   ]
   for (const [value, message] of wrong) {
-    assert.throws(() => read(value), (error) => error instanceof UsageError && message.test(error.message))
+    assert.throws(
+      () => read(value),
+      (error) => error instanceof UsageError && message.test(error.message),
+    )
   }
 })
 

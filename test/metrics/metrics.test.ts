@@ -69,7 +69,7 @@ onEachStore('metrics', {
       'millpond_workers{queue="mail"}': 1,
       'millpond_worker_slots{queue="mail"}': 3,
       'millpond_worker_slots_busy{queue="mail"}': 0,
-      'millpond_queues': 1,
+      millpond_queues: 1,
     }
     for (const [series, value] of Object.entries(values)) assert.equal(valueIn(text, series), value, series)
     assert.ok(Number(valueIn(text, 'millpond_oldest_waiting_seconds{queue="mail"}')) >= 0)

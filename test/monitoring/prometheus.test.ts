@@ -106,7 +106,8 @@ test('metrics, rules and board', { skip, timeout: 120_000 }, async (t) => {
       await store.operations.record({ slices: [slice] })
     }
     await has(prometheus, 'millpond_job_wait_seconds_count{queue="mail"}', 2000)
-    const query = 'histogram_quantile(0.95, max by (queue, le) (rate(millpond_job_wait_seconds_bucket{queue="mail"}[5m])))'
+    const query =
+      'histogram_quantile(0.95, max by (queue, le) (rate(millpond_job_wait_seconds_bucket{queue="mail"}[5m])))'
     const [told] = await prometheus.query(query)
     const { wait } = await mail.stats()
     const raw = times.sort((a, b) => a - b)[Math.ceil(0.95 * times.length) - 1]
@@ -115,11 +116,19 @@ test('metrics, rules and board', { skip, timeout: 120_000 }, async (t) => {
     const upper = 2 ** Math.ceil(Math.log2(raw * 1000))
     const [least, most] = [upper / 2, upper]
     const theirs = told.value * 1e6
-    assert.ok(theirs > least && theirs <= most, `theirs ${theirs} µs is not in the bucket ${least} to ${most} of ${raw} ms`)
+    assert.ok(
+      theirs > least && theirs <= most,
+      `theirs ${theirs} µs is not in the bucket ${least} to ${most} of ${raw} ms`,
+    )
   })
 
   await t.test('every rule finds what it is for, and every query of the board has an answer', async () => {
-    const slice = { queue: 'mail', priority: 4, metric: 'wait', buckets: bucketsOf(Array(50_000).fill(200_000)) } as const
+    const slice = {
+      queue: 'mail',
+      priority: 4,
+      metric: 'wait',
+      buckets: bucketsOf(Array(50_000).fill(200_000)),
+    } as const
     const run = { ...slice, metric: 'run' } as const
     await store.operations.record({ slices: [slice, run] })
     const worker = mail.work(() => {
@@ -140,10 +149,16 @@ test('metrics, rules and board', { skip, timeout: 120_000 }, async (t) => {
       await found(prometheus, query)
     }
     const board = JSON.parse(readFileSync(BOARD, 'utf8'))
-    const queries: string[] = board.panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets.map(({ expr }) => expr))
+    const queries: string[] = board.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+      targets.map(({ expr }) => expr),
+    )
     assert.ok(queries.length > 20)
     const values: Record<string, string> = { $job: '.*', $queue: '.*', $__rate_interval: '5m' }
-    for (const query of queries) await found(prometheus, query.replaceAll(/\$\w+/g, (name) => values[name] ?? name))
+    for (const query of queries)
+      await found(
+        prometheus,
+        query.replaceAll(/\$\w+/g, (name) => values[name] ?? name),
+      )
   })
 })
 

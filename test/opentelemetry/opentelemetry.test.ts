@@ -75,7 +75,7 @@ test('a handler for batches has one span, with links to the traces of its jobs',
     const queue = pond.queue<number>('mail')
     await queue.pushMany([1, 2])
     await queue.push(3)
-    queue.work(() => {}, { batch: { size: 3, wait: '5s' } })
+    queue.work(() => {}, { batch: { max: 3, within: '5s' } })
     await until(() => telemetry.named('process mail').length === 1)
     const [many, one] = telemetry.named('send mail')
     const [run] = telemetry.named('process mail')
@@ -84,7 +84,10 @@ test('a handler for batches has one span, with links to the traces of its jobs',
     assert.equal(run.attributes['messaging.batch.message_count'], 3)
     assert.equal(run.parentSpanContext, undefined)
     const spans = run.links.map(({ context: { spanId } }) => spanId)
-    assert.deepEqual(spans, [many, many, one].map((span) => span.spanContext().spanId))
+    assert.deepEqual(
+      spans,
+      [many, many, one].map((span) => span.spanContext().spanId),
+    )
     assert.equal(telemetry.named('wait mail').length, 3)
   }))
 
@@ -102,7 +105,9 @@ test('failures have the code of the error, and nothing of its message', () =>
     const refused = telemetry.named('send mail')[1]
     assert.deepEqual([run?.attributes['error.type'], run?.status.code], ['HandlerFailed', SpanStatusCode.ERROR])
     assert.deepEqual([refused?.attributes['error.type'], refused?.status.code], ['QueueFull', SpanStatusCode.ERROR])
-    const shown = JSON.stringify(telemetry.spans().map(({ name, attributes, status, events }) => [name, attributes, status, events]))
+    const shown = JSON.stringify(
+      telemetry.spans().map(({ name, attributes, status, events }) => [name, attributes, status, events]),
+    )
     assert.ok(!shown.includes('s3cret'))
   }))
 

@@ -45,7 +45,11 @@ const isCommand = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === 'string' && word !== '')
 
 /** Without a shell, so that no name of a queue or rule is read as a command. The alert is JSON at the standard input. @throws if it fails */
-export async function run([program = '', ...args]: readonly string[], alert: Alert, signal: AbortSignal): Promise<void> {
+export async function run(
+  [program = '', ...args]: readonly string[],
+  alert: Alert,
+  signal: AbortSignal,
+): Promise<void> {
   const ending = AbortSignal.any([signal, AbortSignal.timeout(COMMAND_TIMEOUT)])
   const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'], signal: ending })
   // A command need not read it.
