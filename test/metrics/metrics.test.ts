@@ -94,6 +94,7 @@ webTest('calls of this process to the store, by time and error', async () => {
   const text = await (await handle(request())).text()
   assert.doesNotMatch(text, /millpond_jobs/)
   assert.ok(errors.length > 0)
+  isDown = false
   await pond.close()
 })
 

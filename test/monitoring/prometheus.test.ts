@@ -16,7 +16,7 @@ import { toNode } from '../../src/web/node.ts'
 import { type PrometheusPrograms, prometheusPrograms } from '../servers/programs.ts'
 import { type PrometheusServer, startPrometheus } from '../servers/prometheus.ts'
 import { after } from '../support/cleaning.ts'
-import { meddled } from '../support/meddled.ts'
+import { type Meddling, meddled } from '../support/meddled.ts'
 import { until, untilCalm } from '../support/until.ts'
 import { listening, type WebHandler } from '../web/serving.ts'
 
@@ -65,8 +65,12 @@ test('metrics, rules and board', { skip, timeout: 120_000 }, async (t) => {
   const store = observed(meddled(opened, { find: (input, next) => (isAway ? away() : next(input)) }))
   const pond = new Millpond(store, 1000)
   after(t, () => pond.close({ timeout: 100 }))
-  const broken = new Millpond(meddled(await openStore('memory:', {}), { stats: away }), 1000)
-  after(t, () => broken.close())
+  const meddling: Meddling = { stats: away }
+  const broken = new Millpond(meddled(await openStore('memory:', {}), meddling), 1000)
+  after(t, () => {
+    delete meddling.stats
+    return broken.close()
+  })
   const service = await serve('memory:', { tokens: [TOKEN] })
   after(t, () => service.close({ timeout: 100 }))
 

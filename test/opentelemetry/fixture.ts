@@ -28,8 +28,8 @@ export function sdk() {
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
   const meterProvider = new MeterProvider({ readers: [reader] })
   return {
-    tracerProvider,
-    meterProvider,
+    providers: { tracerProvider, meterProvider },
+    tracer: tracerProvider.getTracer('test'),
     spans: (): ReadableSpan[] => spans.getFinishedSpans(),
     named: (name: string): ReadableSpan[] => spans.getFinishedSpans().filter((span) => span.name === name),
     async metrics(): Promise<Map<string, Measured[]>> {

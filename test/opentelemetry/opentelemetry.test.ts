@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { channel } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { Millpond } from '../../src/index.ts'
 import { instrument } from '../../src/opentelemetry/index.ts'
 import { onEachStore } from '../api/suite.ts'
@@ -19,13 +19,12 @@ const attributes = (operation: string) => ({
 onEachStore('OpenTelemetry', {
   'push, wait and run are one trace, and the handler runs in it': async ({ open }) => {
     const telemetry = sdk()
-    const end = instrument(telemetry)
+    const end = instrument(telemetry.providers)
     const pond = await open()
     try {
       const queue = pond.queue<number>('mail')
-      const tracer = telemetry.tracerProvider.getTracer('test')
+      const { tracer } = telemetry
       const root = tracer.startSpan('request')
-      const { context } = await import('@opentelemetry/api')
       const { id } = await context.with(trace.setSpan(context.active(), root), () => queue.push(1))
       root.end()
       queue.work(async () => {
@@ -60,7 +59,7 @@ onEachStore('OpenTelemetry', {
 async function traced(check: (telemetry: ReturnType<typeof sdk>, pond: Millpond) => Promise<void>): Promise<void> {
   const telemetry = sdk()
   const pond = await Millpond.open('memory:')
-  const end = instrument({ ...telemetry, pond })
+  const end = instrument({ ...telemetry.providers, pond })
   try {
     await check(telemetry, pond)
   } finally {
