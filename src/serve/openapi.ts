@@ -68,15 +68,7 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
     ...parametersOf('header', headers, false),
   ]
   // For any route: path and query, the token, host and origin, Accept. Then those of a body.
-  const anyType = answers[200]?.media !== undefined
-  const general = [
-    400,
-    ...(withToken && !open ? [401] : []),
-    403,
-    ...(anyType ? [] : [406]),
-    422,
-    ...(body ? [408, 413, 415] : []),
-  ]
+  const general = [400, ...(withToken && !open ? [401] : []), 403, 406, 422, ...(body ? [408, 413, 415] : [])]
   const refusals = [...new Set([...general, ...problems])].sort((a, b) => a - b)
   return {
     operationId: route.id,

@@ -34,7 +34,7 @@ export interface Answer {
   schema?: Schema
   /** Whether the client may have server-sent events instead. */
   events?: boolean
-  /** Its media type, whatever `Accept` says. JSON or MessagePack unless set. */
+  /** Its media type. JSON or MessagePack unless set. */
   media?: string
   /** Each of these answers has them, but for streams of events. */
   headers?: Readonly<Record<string, string>>

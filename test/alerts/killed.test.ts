@@ -26,7 +26,7 @@ onEachStore(
         // Its state is in the store: it goes along with the lease, within a second.
         const [right] = await pond.queue('millpond/alerts/watch').jobs('running')
         assert.ok(right)
-        await until(async () => JSON.stringify((await pond.job(right.id))?.progress).includes('firing'))
+        await until(async () => String(JSON.stringify((await pond.job(right.id))?.progress)).includes('firing'))
         const told: string[] = []
         const notify = ({ state }: Alert) => void told.push(state)
         const own = alerts(pond, { rules: [{ name: 'deep', when: { depth: 1 }, for: 0 }], notify, every: 100 })

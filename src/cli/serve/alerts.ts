@@ -44,7 +44,7 @@ export function alertOptions(
 const isCommand = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === 'string' && word !== '')
 
-/** Without a shell, so that no name of a queue or rule is read as a command. The alert is JSON at the standard input. @throws if it fails */
+/** Without a shell, so that no name is read as a command. The alert is JSON at the standard input. @throws if it fails */
 export async function run(
   [program = '', ...args]: readonly string[],
   alert: Alert,
