@@ -194,6 +194,8 @@ export interface Capabilities {
   requeue: boolean
   remove: boolean
   restore: boolean
+  /** Exact figures of all processes in `stats` and `sweep`. Else they have what the store can count. */
+  counts: boolean
   /** `record`, and histograms of `stats`. */
   histograms: boolean
   /** `heartbeat` and `workers`. */
@@ -224,7 +226,7 @@ export interface StoreParts {
 }
 
 export interface Store {
-  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
+  /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
   readonly capabilities: Capabilities
   readonly operations: Operations

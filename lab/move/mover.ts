@@ -4,5 +4,6 @@ import { ready } from '../role.ts'
 
 const [source = '', target = ''] = process.argv.slice(2)
 ready()
-const { moved, repeated, left } = await move(source, target)
+// Some stores list no queues.
+const { moved, repeated, left } = await move(source, target, { queues: ['numbers'] })
 process.send?.({ moved, repeated, left })

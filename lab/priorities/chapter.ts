@@ -68,8 +68,32 @@ function findings(parts: readonly Part[]): Finding[] {
       part: 'full',
     })
   }
-  found.push(...theRest(parts))
+  found.push(...overRabbitmq(parts), ...theRest(parts))
   return found
+}
+
+/** Millpond over RabbitMQ beside RabbitMQ by hand, wherever long jobs come in the way. */
+function overRabbitmq(parts: readonly Part[]): Finding[] {
+  const pairs = parts.flatMap((part) => {
+    const ours = rowOf(part, 'rabbitmq-lane')
+    const plain = ['rabbitmq', 'rabbitmq-early'].flatMap((name) => rowOf(part, name) ?? [])
+    return ours === undefined || part.id === 'idle' ? [] : plain.map((each) => ({ ours, plain: each }))
+  })
+  if (pairs.length === 0) return []
+  const figure = (row: Row, key: string): number => numberIn(row, key) ?? Number.NaN
+  const isBetter = pairs.every(({ ours, plain }) =>
+    ['mean', 'p95'].every((key) => figure(ours, key) < figure(plain, key)),
+  )
+  const worst = Math.max(...pairs.map(({ ours }) => figure(ours, 'p95')))
+  const least = Math.min(...pairs.map(({ plain }) => figure(plain, 'p95')))
+  return [
+    {
+      verdict: isBetter ? 'holds' : 'missed',
+      figure: shown(worst, 'ms'),
+      text: `is the highest 95th percentile of urgent waits with Millpond over RabbitMQ and a lane; by hand it is ${shown(least, 'ms')} at least.`,
+      part: 'mixed',
+    },
+  ]
 }
 
 /** What the write-up ran into. */

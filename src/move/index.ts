@@ -14,7 +14,7 @@ import { isSameStore } from './same-store.ts'
 import { checkSettings, giveSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { ClaimSource } from './sources/claims.ts'
-import { isRival, openRival } from './sources/rivals.ts'
+import { alsoRivals, isRival, openRival } from './sources/rivals.ts'
 import { StoreSource } from './sources/store.ts'
 import { Target } from './target.ts'
 
@@ -39,6 +39,7 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   const opened: { close(): Promise<void> }[] = []
   try {
     const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
+    await assertNamed(from, checked.queues)
     if (checked.follow !== true) await assertQueues(from, checked.queues)
     if (checked.dryRun === true) return await dryRun(from, checked.queues)
     const to = await openedTarget(target, opened)
@@ -72,7 +73,7 @@ async function openedSource(
     opened.push(rival)
     return { from: rival }
   }
-  const found = isStore(end) ? end : await openExisting(end)
+  const found = isStore(end) ? end : await openExisting(end).catch(alsoRivals)
   if (!isStore(end)) opened.push(found)
   const store = retrying(found, onTrouble, stop)
   const { lists, update, remove } = store.capabilities
@@ -90,6 +91,13 @@ async function openedTarget(end: MoveEnd, opened: { close(): Promise<void> }[]):
 }
 
 /** A name that is misspelt would move nothing. Stores that only give jobs to workers may not list all queues. */
+/** A store that lists no queues knows those that its own process has used. */
+async function assertNamed(from: Source, names: readonly string[] | undefined): Promise<void> {
+  if (names !== undefined || !(from instanceof ClaimSource) || (await from.counts()).length > 0) return
+  const message = `the ${from.name} store lists no queues: name those to move by the option queues (--queue)`
+  throw new MillpondError('InvalidOption', message)
+}
+
 async function assertQueues(from: Source, names: readonly string[] | undefined): Promise<void> {
   if (names === undefined || from instanceof ClaimSource) return
   const known = new Set((await from.counts()).map(({ queue }) => queue))

@@ -192,7 +192,7 @@ function quietly<T>(promise: Promise<T>): Promise<T> {
 
 /** The queues that were asked for. One that the source does not count may have jobs all the same, such as a queue of another program. */
 export async function wanted(source: Source, names: readonly string[] | undefined): Promise<QueueCounts[]> {
-  const counts = await source.counts()
+  const counts = await source.counts(names)
   return (
     names?.map((name) => counts.find(({ queue }) => queue === name) ?? { queue: name, counts: noCounts() }) ?? counts
   )

@@ -23,8 +23,8 @@ export interface SourceSettings extends GivenSettings {
 export interface Source {
   /** For messages: `sqlite`, `BullMQ`. */
   readonly name: string
-  /** Of every queue. */
-  counts(): Promise<QueueCounts[]>
+  /** Of every queue, or at least of these. */
+  counts(names?: readonly string[]): Promise<QueueCounts[]>
   /** null: the source knows no settings. */
   settings(queue: string): Promise<SourceSettings | null>
   /** What an earlier move had taken when it ended, and other jobs that are soon due. */

@@ -32,6 +32,17 @@ export async function loadPg(): Promise<Pick<typeof import('pg'), 'Client' | 'Po
   }
 }
 
+/** @throws DriverMissing where the package is not installed or cannot be loaded, NotSupported where it is too old */
+export async function loadAmqplib(): Promise<Pick<typeof import('amqplib'), 'connect'>> {
+  try {
+    const { default: amqplib } = await import('amqplib')
+    if (typeof amqplib?.connect === 'function') return amqplib
+    throw new Error("Cannot find package 'amqplib'")
+  } catch (cause) {
+    throw notLoaded('RabbitMQ', 'amqplib', cause)
+  }
+}
+
 /**
  * `pg` before 8.12 sends a text without parameters as a script, so that a handler could end its own transaction. 8.12 waits for ever for
  * the end of a connection on which the network swallows everything.

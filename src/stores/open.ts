@@ -15,6 +15,8 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   'rediss+sentinel': () => import('./redis/index.ts'),
   postgres: () => import('./postgres/index.ts'),
   postgresql: () => import('./postgres/index.ts'),
+  amqp: () => import('./rabbitmq/index.ts'),
+  amqps: () => import('./rabbitmq/index.ts'),
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */

@@ -1,8 +1,10 @@
 import type { Capabilities, Store } from '../store.ts'
 import { MillpondError } from './errors.ts'
 
+type Has = Pick<Store, 'name' | 'capabilities'>
+
 /** @param what needs it, as callers know it @throws NotSupported */
-export function needs(store: Pick<Store, 'name' | 'capabilities'>, capability: keyof Capabilities, what: string): void {
+export function needs(store: Has, capability: keyof Capabilities, what: string): void {
   if (!store.capabilities[capability]) throw lacking(store, capability, what)
 }
 

@@ -8,7 +8,7 @@ import { isError } from './realms.ts'
 /** What a handler sees of a claim beside the data. */
 export type JobFacts = Pick<
   ClaimedJob,
-  'id' | 'priority' | 'attempt' | 'attempts' | 'key' | 'group' | 'fence' | 'trace' | 'pushedAt' | 'dueAt'
+  'id' | 'priority' | 'attempt' | 'attempts' | 'key' | 'group' | 'fence' | 'trace' | 'pushedAt' | 'dueAt' | 'headers'
 >
 
 /** What a handler is given. */
@@ -31,6 +31,7 @@ export class Job<Data = unknown> {
   readonly trace: string | null
   readonly #pushedAt: number
   readonly #dueAt: number
+  readonly #headers: Readonly<Record<string, unknown>> | undefined
 
   constructor(queue: string, claimed: JobFacts, data: Data) {
     this.id = claimed.id
@@ -45,6 +46,7 @@ export class Job<Data = unknown> {
     this.trace = claimed.trace
     this.#pushedAt = claimed.pushedAt
     this.#dueAt = claimed.dueAt
+    this.#headers = claimed.headers
   }
 
   /** When it was first pushed, by the store's clock. */
@@ -55,6 +57,11 @@ export class Job<Data = unknown> {
   /** When this attempt was due, by the store's clock. */
   get dueAt(): Date {
     return new Date(this.#dueAt)
+  }
+
+  /** Of a message that another program published to RabbitMQ: its headers, and its properties by their AMQP names. Else null. */
+  get headers(): Readonly<Record<string, unknown>> | null {
+    return this.#headers ?? null
   }
 }
 

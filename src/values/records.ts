@@ -104,6 +104,8 @@ export interface ClaimedJob {
   /** When this attempt was due, by the same clock. */
   dueAt: number
   data: Encoded
+  /** Only of RabbitMQ: the headers of a message that another program published, and its properties. */
+  headers?: Readonly<Record<string, unknown>>
 }
 
 export interface Claimed {

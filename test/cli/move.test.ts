@@ -92,6 +92,7 @@ test('bad calls make 2', async () => {
     [['memory:', source], /of this process is empty/],
     [[source, 'bullmq+redis://hidden@x'], /the source alone/],
     [[source, 'mysql://hidden@x'], /UnknownScheme/],
+    [['bullmq://hidden@x', source], /UnknownScheme.*bullmq\+redis:/],
     [[source, 'memory:', '--folow'], /did you mean --follow/],
     [[source, 'memory:', '--queue', 'no name'], /--queue/],
   ]

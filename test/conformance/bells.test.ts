@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
 import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
-import { claim, conformance, running } from './suite.ts'
+import { claim, conformance, running, setsClockForDelays } from './suite.ts'
 
 /** Does something and waits for a bell of that kind for the queue `q`. */
 async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
@@ -31,6 +31,7 @@ conformance('bells', {
   },
 
   'work: released, failed, promoted, lost, re-queued': async (store, clock) => {
+    setsClockForDelays(store)
     const released = await running(store)
     await hear(store, 'work', () => store.operations.release({ queue: 'q', items: [released] }))
     await store.operations.cancel({ ids: [released.id] })
@@ -49,6 +50,7 @@ conformance('bells', {
   },
 
   'work: scheduled, and due soon: the claim that follows tells when': async (store) => {
+    setsClockForDelays(store)
     await hear(store, 'work', () => store.operations.push({ jobs: [newJob({ delay: 900 })] }))
     assert.equal((await claim(store)).retryAfter, 900)
     const failed = await running(store)

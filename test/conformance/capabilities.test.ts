@@ -77,6 +77,13 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     const record = first(await store.operations.find({ ids: [id] }))
     assert.deepEqual([record?.progress, record?.result], has ? [NULL, NULL] : [null, null])
   },
+  async counts(store, has) {
+    const { id, fence } = await running(store)
+    await store.operations.complete({ queue: 'q', items: [{ id, fence, result: null }] })
+    await store.operations.push({ jobs: [newJob(), newJob()] })
+    const { counts, oldestWaiting } = first(await store.operations.stats({ queue: 'q' }))
+    assert.deepEqual([counts.waiting, counts.done, oldestWaiting !== null], [2, has ? 1 : 0, has])
+  },
   async logs(store, has) {
     const { id, fence } = await running(store)
     const items = [{ id, fence, progress: null, log: ['a line'] }]

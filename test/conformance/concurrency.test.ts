@@ -125,6 +125,14 @@ conformance('concurrency', {
     assert.equal(new Set(finished).size, jobs.length)
     assert.equal(finished.length, jobs.length)
     const [stats] = await store.operations.stats({ queue: 'q' })
-    assert.deepEqual(stats?.counts, { scheduled: 0, waiting: 0, running: 0, done: 300, dead: 0, cancelled: 0 })
+    const { counts } = store.capabilities
+    assert.deepEqual(stats?.counts, {
+      scheduled: 0,
+      waiting: 0,
+      running: 0,
+      done: counts ? 300 : 0,
+      dead: 0,
+      cancelled: 0,
+    })
   },
 })

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { Encoded } from '../../src/store.ts'
+import { needs } from '../../src/values/capabilities.ts'
 import { newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { claim, conformance, first, running } from './suite.ts'
 
@@ -219,6 +220,7 @@ conformance('payloads', {
   },
 
   'changing recorded or read histograms changes nothing': async (store) => {
+    needs(store, 'histograms', 'this check')
     await store.operations.push({ jobs: [newJob()] })
     const slice = { queue: 'q', priority: 4, metric: 'run' as const, buckets: { 1: 1 } }
     await store.operations.record({ slices: [slice] })

@@ -15,13 +15,22 @@ export async function replay(vector: Vector, store: Store, clock: { now: number 
     const answer = await call(counting, step, cursors)
     if (step.out === undefined) continue
     const actual = shorten(answer)
-    const expected = step.out
+    const expected = store.capabilities.counts ? step.out : withoutCounts(step.out)
     const where = `${vector.name}, step ${index + 1} (${step.op} at ${step.at})`
     assert.ok(
       matches(actual, expected),
       `${where}\nexpected ${JSON.stringify(expected)}\nbut got  ${JSON.stringify(actual)}`,
     )
   }
+}
+
+const COUNTED: ReadonlySet<string> = new Set(['counts', 'totals', 'oldestWaiting', 'promoted', 'expired', 'nextDue'])
+
+/** What a store that counts inexactly can be held to. */
+function withoutCounts(expected: Json): Json {
+  if (Array.isArray(expected)) return expected.map(withoutCounts)
+  if (expected === null || typeof expected !== 'object') return expected
+  return Object.fromEntries(Object.entries(expected).filter(([name]) => !COUNTED.has(name)))
 }
 
 /** What is given must match: lists in full, of objects the named fields. */

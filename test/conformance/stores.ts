@@ -11,6 +11,7 @@ import Database from 'better-sqlite3'
 import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
 import { openEmptied } from '../stores/postgres-fixture.ts'
+import { openRabbitmq } from '../stores/rabbitmq-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 import { openPlainStore } from '../support/plain-store.ts'
 import { openSpilling } from '../support/spilling.ts'
@@ -29,6 +30,8 @@ export interface StoreUnderTest {
   skip: string | false
   /** How many random sequences the model-based test runs on it: what its speed allows. */
   modelRuns: number
+  /** Why jobs become due by another clock than that of the options: tests that set the clock for delays are skipped with this reason. */
+  ownClock?: string
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
   idsPerQueue?: string
   /** Why it answers otherwise than these vectors want: by the vector's name, or by the capability that the vectors need. */
@@ -139,4 +142,11 @@ export const stores: readonly StoreUnderTest[] = [
   redis('redis-cluster', 15),
   postgres('postgres', 40),
   postgres('pgbouncer', 10),
+  {
+    name: 'rabbitmq',
+    skip: missingReason('rabbitmq'),
+    modelRuns: 0,
+    ownClock: 'RabbitMQ delays jobs by its own clock, which a test cannot set',
+    open: (options = {}) => openRabbitmq(urlOf('rabbitmq'), options),
+  },
 ]

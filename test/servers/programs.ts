@@ -78,10 +78,23 @@ const prometheus: Kit<PrometheusPrograms> = {
   },
 }
 
+/** Debian's and Homebrew's. The programs on Debian's PATH are scripts that change the account and run these. */
+const RABBITMQ = ['/usr/lib/rabbitmq/bin', '/opt/homebrew/sbin']
+
+const rabbitmq: Kit<string> = {
+  what: "RabbitMQ 3.10 or later (rabbitmq-server and rabbitmqctl, and Erlang's epmd)",
+  debian: 'rabbitmq-server',
+  brew: 'rabbitmq',
+  find: () => find('epmd') && RABBITMQ.find((folder) => isProgram(join(folder, 'rabbitmq-server'))),
+}
+
 export const redisPrograms = (): Promise<RedisPrograms> => need(redis)
 
 /** The folder that holds all of PostgreSQL's programs. */
 export const postgresFolder = (): Promise<string> => need(postgres)
+
+/** The folder of `rabbitmq-server` and `rabbitmqctl`. */
+export const rabbitmqFolder = (): Promise<string> => need(rabbitmq)
 
 export const pgbouncerProgram = (): Promise<string> => need(pgbouncer)
 
@@ -95,7 +108,7 @@ async function need<T>({ what, debian, brew, find }: Kit<T>): Promise<T> {
   const installed = find()
   if (installed !== undefined) return installed
   throw new ServerMissing(
-    `${what} is neither in the PATH nor in ${[...extraPlaces, `${POSTGRES}/*/bin`].join(', ')}. ` +
+    `${what} is neither in the PATH nor in ${[...extraPlaces, `${POSTGRES}/*/bin`, ...RABBITMQ].join(', ')}. ` +
       `Install it: apt-get install ${debian} (as root the tests do it by themselves), or brew install ${brew}.${trouble}`,
   )
 }

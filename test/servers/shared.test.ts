@@ -34,12 +34,14 @@ test('what the environment names is taken as it is', async (t) => {
     MILLPOND_TEST_REDIS_CLUSTER: 'redis://a,b',
     MILLPOND_TEST_POSTGRES: 'postgres://c',
     MILLPOND_TEST_PGBOUNCER: 'postgres://d',
+    MILLPOND_TEST_RABBITMQ: 'amqp://e',
   })
   assert.deepEqual(seen, {
     redis: { url: 'redis://a', missing: false },
     'redis-cluster': { url: 'redis://a,b', missing: false },
     postgres: { url: 'postgres://c', missing: false },
     pgbouncer: { url: 'postgres://d', missing: false },
+    rabbitmq: { url: 'amqp://e', missing: false },
   })
   assert.equal(stderr, '')
 })
@@ -50,7 +52,7 @@ test('without the global setup a test says what to run', async (t) => {
     assert.equal(url, undefined)
     assert.match(String(missing), /^MILLPOND_TEST_[A-Z_]+ is not set: run npm test, or npm run servers$/)
   }
-  assert.equal(Object.keys(seen).length, 4)
+  assert.equal(Object.keys(seen).length, 5)
 })
 
 const hidden = !extraPlaces.some((place) => existsSync(join(place, 'redis-server')))
@@ -71,6 +73,7 @@ test('with it the servers are there while the tests run, or the reason why not',
   const without = await run(t, true, {
     MILLPOND_TEST_POSTGRES: 'postgres://c',
     MILLPOND_TEST_PGBOUNCER: 'postgres://d',
+    MILLPOND_TEST_RABBITMQ: 'amqp://e',
   })
   assert.match(String(without.seen.redis?.missing), /^Redis 6\.2 or later .* brew install redis\.$/)
   assert.equal(without.stderr.match(/^no redis for the tests, which skip what needs it: /gm)?.length, 1)

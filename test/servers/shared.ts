@@ -1,6 +1,6 @@
 /** The servers that a whole test run shares, as its environment names them. */
 
-export const sharedServers = ['redis', 'redis-cluster', 'postgres', 'pgbouncer'] as const
+export const sharedServers = ['redis', 'redis-cluster', 'postgres', 'pgbouncer', 'rabbitmq'] as const
 
 export type SharedServer = (typeof sharedServers)[number]
 

@@ -2,6 +2,7 @@
 
 import { startPgBouncer } from './pgbouncer.ts'
 import { startPostgres } from './postgres.ts'
+import { startRabbitmq } from './rabbitmq.ts'
 import { startRedis } from './redis.ts'
 import { startRedisCluster } from './redis-cluster.ts'
 import { type SharedServer, serverUrl } from './shared.ts'
@@ -38,6 +39,7 @@ export async function startShared(names: readonly SharedServer[]): Promise<Share
     start('redis', startRedis),
     start('redis-cluster', startRedisCluster),
     start('postgres', startPostgres),
+    start('rabbitmq', startRabbitmq),
   ])
   behind ??= running.get('postgres')?.url
   await start('pgbouncer', () => {

@@ -9,6 +9,7 @@ import { ordinaryAccount } from '../servers/account.ts'
 import { started } from '../servers/fixtures.ts'
 import { freePort } from '../servers/ports.ts'
 import { startPostgres } from '../servers/postgres.ts'
+import { startRabbitmq } from '../servers/rabbitmq.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
 import { scratch } from '../support/cleaning.ts'
@@ -20,9 +21,8 @@ const PROGRAM = `
   try {
     await using pond = await Millpond.open(url, { timeout: 5000 })
     const queue = pond.queue('secrets')
-    const { id } = await queue.push(20)
-    queue.work((job) => job.data + 1)
-    console.log(await pond.result(id))
+    await queue.push(20)
+    console.log(await new Promise((resolve) => queue.work((job) => resolve(job.data + 1))))
   } catch (error) {
     console.log(error.code, error.message)
   }
@@ -99,4 +99,22 @@ test('postgres: with sslmode', { skip: noOpenssl || missingReason('postgres') },
     await attempt(`${without.url}?sslmode=require`),
     /^StoreUnavailable no TLS connection .*does not support SSL/,
   )
+})
+
+test('amqps:', { skip: noOpenssl || missingReason('rabbitmq') }, async (t) => {
+  const { certificate, key } = certificateFor(t)
+  const port = await freePort()
+  const conf = [
+    ...[`listeners.ssl.1 = 127.0.0.1:${port}`, 'ssl_options.verify = verify_none'],
+    ...[
+      `ssl_options.cacertfile = ${certificate}`,
+      `ssl_options.certfile = ${certificate}`,
+      `ssl_options.keyfile = ${key}`,
+    ],
+  ]
+  const rabbitmq = await started(t, () => startRabbitmq({ conf }))
+  if (rabbitmq === undefined) return
+  const url = `amqps://localhost:${port}`
+  assert.equal(await attempt(url, certificate), '21')
+  assert.match(await attempt(url), /^StoreUnavailable .*NODE_EXTRA_CA_CERTS.*localhost:\d+: self-signed certificate/)
 })

@@ -31,7 +31,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, histograms: false, workers: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false },
 }
 
 interface PlainJob extends ClaimedJob {

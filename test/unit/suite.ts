@@ -21,7 +21,7 @@ const CAPABILITIES: Partial<Capabilities> = {
     rates: true,
   },
   ...{ groups: true, find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true },
-  ...{ restore: true, histograms: true },
+  ...{ restore: true, counts: true, histograms: true },
 }
 
 /** For `assert.throws` and `assert.rejects`. */

@@ -34,8 +34,11 @@ export class ClaimSource implements Source {
     this.#headers = headers
   }
 
-  async counts(): Promise<QueueCounts[]> {
-    return (await this.#store.operations.stats({})).map(({ queue, counts }) => ({ queue, counts }))
+  /** A store may list only the queues that it was asked for. */
+  async counts(names?: readonly string[]): Promise<QueueCounts[]> {
+    const asked = names?.map((queue) => ({ queue })) ?? [{}]
+    const stats = await Promise.all(asked.map((each) => this.#store.operations.stats(each)))
+    return stats.flat().map(({ queue, counts }) => ({ queue, counts }))
   }
 
   settings(queue: string): Promise<SourceSettings | null> {
@@ -45,8 +48,11 @@ export class ClaimSource implements Source {
   /** The store gives them to the next claim. */
   async *leftovers(): AsyncIterable<Batch> {}
 
+  /** Takes as many jobs as there are now: where producers go on, the queue may never be empty. */
   async *pass(queue: string): AsyncIterable<Batch> {
-    for (let empty = 0; empty < EMPTY_CLAIMS; ) {
+    const [stats] = await this.#store.operations.stats({ queue })
+    let left = stats?.counts.waiting ?? 0
+    for (let empty = 0; empty < EMPTY_CLAIMS && left > 0; ) {
       const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
       const { jobs, now } = await this.#store.operations.claim(request)
       if (jobs.length === 0) {
@@ -55,6 +61,7 @@ export class ClaimSource implements Source {
         continue
       }
       empty = 0
+      left -= jobs.length
       const records = jobs.map((job) => recordOf(job, queue, now, this.#headers))
       yield new ClaimedBatch(this.#store, queue, jobs, records)
     }

@@ -53,6 +53,7 @@ const CAPABILITIES: Capabilities = {
   requeue: true,
   remove: true,
   restore: true,
+  counts: true,
   histograms: true,
   workers: true,
 }

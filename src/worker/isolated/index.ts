@@ -66,6 +66,7 @@ const messageOf = (job: Job): JobMessage => ({
   ...job,
   pushedAt: job.pushedAt.getTime(),
   dueAt: job.dueAt.getTime(),
+  ...(job.headers !== null && { headers: job.headers }),
 })
 
 /** As in the answer of a batch handler: a result, an Outcome or an Error. */

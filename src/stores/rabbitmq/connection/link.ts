@@ -1,0 +1,121 @@
+/**
+ * A connection that is made when it is needed, and again after it was lost. Pushes and claims have one each: in an alarm, RabbitMQ stops
+ * reading from connections that publish, and acknowledgements must get through.
+ */
+import type { ChannelModel } from 'amqplib'
+import { MillpondError } from '../../../values/errors.ts'
+import { closed, toMillpondError } from '../errors.ts'
+import type { Settings } from '../settings.ts'
+
+type Amqplib = Pick<typeof import('amqplib'), 'connect'>
+
+export class Link {
+  readonly settings: Settings
+  readonly #amqplib: Amqplib
+  readonly #name: string
+  #model: Promise<ChannelModel> | undefined
+  isClosed = false
+  /** Why RabbitMQ reads nothing from this connection; undefined: it does. */
+  blocked: string | undefined
+
+  constructor(amqplib: Amqplib, settings: Settings, name: string) {
+    this.#amqplib = amqplib
+    this.settings = settings
+    this.#name = name
+  }
+
+  /** @throws StoreUnavailable, Closed */
+  model(): Promise<ChannelModel> {
+    if (this.isClosed) return Promise.reject(closed())
+    if (this.#model === undefined) {
+      const opening = this.#connect()
+      this.#model = opening
+      opening.catch(() => this.#forget(opening))
+    }
+    return this.#model
+  }
+
+  /** Waits for an answer of the broker as long as a call may. One that does not come costs the connection, unless an alarm explains it. */
+  async inTime<T>(answer: Promise<T>): Promise<T> {
+    const { timeout, where } = this.settings
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
+        reject(new Error(`no answer within ${timeout} ms${why}`))
+        if (this.blocked === undefined) this.drop()
+      }, timeout)
+    })
+    try {
+      return await Promise.race([answer, late])
+    } catch (error) {
+      throw this.isClosed && !(error instanceof MillpondError) ? closed() : toMillpondError(error, where)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Gives the connection up without a word to the other side, which may not listen. */
+  drop(): void {
+    const dropping = this.#model
+    this.#forget(dropping)
+    const destroy = (model: ChannelModel): unknown => call(get(model.connection, 'stream'), 'destroy')
+    dropping?.then(destroy, () => undefined)
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    try {
+      const model = await this.#model
+      if (model !== undefined) await this.inTime(model.close())
+    } catch {
+      this.drop()
+    }
+  }
+
+  async #connect(): Promise<ChannelModel> {
+    const { nodes, credentials, heartbeat, timeout, where } = this.settings
+    const clientProperties = { connection_name: this.#name }
+    let failure: unknown
+    for (const node of nodes) {
+      try {
+        const options = { noDelay: true, timeout, clientProperties }
+        return this.#watched(await this.#amqplib.connect({ ...credentials, ...node, heartbeat }, options))
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw toMillpondError(failure, where)
+  }
+
+  #watched(model: ChannelModel): ChannelModel {
+    const opened = this.#model
+    this.blocked = undefined
+    // Errors reject the calls that they concern. The close that follows says that the connection is gone.
+    model.on('error', () => undefined)
+    model.on('close', () => this.#forget(opened))
+    model.on('blocked', (reason) => {
+      this.blocked = reason
+    })
+    model.on('unblocked', () => {
+      this.blocked = undefined
+    })
+    // An open store alone keeps no process alive. Calls do, by the timers of their deadlines.
+    const heart = get(model.connection, 'heartbeater')
+    for (const each of [get(model.connection, 'stream'), get(heart, 'sendTimer'), get(heart, 'recvTimer')])
+      call(each, 'unref')
+    return model
+  }
+
+  #forget(model: Promise<ChannelModel> | undefined): void {
+    if (this.#model === model) this.#model = undefined
+  }
+}
+
+function call(what: unknown, name: string): void {
+  const method = get(what, name)
+  if (typeof method === 'function') method.call(what)
+}
+
+const get = (what: unknown, name: string): unknown =>
+  typeof what === 'object' && what !== null ? Reflect.get(what, name) : undefined

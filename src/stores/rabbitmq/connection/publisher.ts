@@ -1,0 +1,75 @@
+/** Publishes messages with confirms: what is answered `stored` is on the disks of a majority. */
+import { Writable } from 'node:stream'
+import type { ConfirmChannel, Options } from 'amqplib'
+import { blocked } from '../errors.ts'
+import type { Link } from './link.ts'
+import { StandingChannel } from './standing-channel.ts'
+
+export interface Letter {
+  exchange: string
+  /** The queue that it goes to, or to which it comes back from a delay. */
+  key: string
+  body: Buffer
+  properties: Options.Publish & { messageId: string }
+}
+
+/** `refused`: by a limit of the queue. `unrouted`: there is no such queue. */
+export type Published = 'stored' | 'refused' | 'unrouted'
+
+export class Publisher {
+  readonly #link: Link
+  readonly #channel: StandingChannel<ConfirmChannel>
+  /** Ids of messages that RabbitMQ sent back. Their confirms follow. */
+  readonly #returned = new Set<string | undefined>()
+  readonly #pending = new Set<Promise<unknown>>()
+
+  constructor(link: Link) {
+    this.#link = link
+    this.#channel = new StandingChannel<ConfirmChannel>(link, async (model) => {
+      const channel = await model.createConfirmChannel()
+      channel.on('return', ({ properties }) => this.#returned.add(properties.messageId))
+      return channel
+    })
+  }
+
+  /** All in one go, in their order. @throws StoreUnavailable, StoreFull, Closed */
+  async publish(letters: readonly Letter[]): Promise<Published[]> {
+    const { blocked: alarm, settings } = this.#link
+    if (alarm !== undefined) throw blocked(settings.where, alarm)
+    const publishing = this.#channel.run((channel) => this.#confirmed(channel, letters))
+    this.#pending.add(publishing)
+    return publishing.finally(() => this.#pending.delete(publishing))
+  }
+
+  /** Resolves when all that is under way has its answer. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#pending)
+  }
+
+  #confirmed(channel: ConfirmChannel, letters: readonly Letter[]): Promise<Published[]> {
+    return new Promise((resolve, reject) => {
+      const answers: Published[] = []
+      let left = letters.length
+      if (left === 0) resolve(answers)
+      writeTogether(channel)
+      for (const [index, { exchange, key, body, properties }] of letters.entries()) {
+        const options = { ...properties, persistent: true, mandatory: true }
+        channel.publish(exchange, key, body, options, (error: unknown) => {
+          const isRefused = error instanceof Error && error.message === 'message nacked'
+          if (error !== null && !isRefused) reject(error)
+          const isUnrouted = this.#returned.size > 0 && this.#returned.delete(properties.messageId)
+          answers[index] = isRefused ? 'refused' : isUnrouted ? 'unrouted' : 'stored'
+          if (--left === 0) resolve(answers)
+        })
+      }
+    })
+  }
+}
+
+/** amqplib writes each message to the socket by itself, in the next turn of the event loop. As one write they cost both sides less. */
+function writeTogether({ connection }: ConfirmChannel): void {
+  const stream: unknown = Reflect.get(connection, 'stream')
+  if (!(stream instanceof Writable)) return
+  stream.cork()
+  setImmediate(() => setImmediate(() => stream.uncork()))
+}

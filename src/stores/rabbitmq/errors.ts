@@ -1,0 +1,53 @@
+/** What errors of RabbitMQ and of its client mean for our caller. */
+import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
+import { safeText } from '../../values/safe-error.ts'
+import { isTlsError } from '../tls.ts'
+
+const messageOf = (error: unknown): string => (isError(error) ? error.message : String(error))
+
+export const isMissing = (error: unknown): boolean => /NOT[_-]FOUND/.test(messageOf(error))
+
+const LOST =
+  /closed|closing|channel ended|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|heartbeat|socket|no answer/i
+const REFUSED = /ACCESS[_-]REFUSED|NOT[_-]ALLOWED|CONNECTION[_-]FORCED|handshake|NOT[_-]FOUND/i
+
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  StoreUnavailable:
+    'RabbitMQ cannot be reached or refuses us; a call without an answer may have taken effect, ' +
+    'and a push that is repeated may be stored twice',
+  LeaseLost:
+    'RabbitMQ took the running jobs of the queue back, because one was not acknowledged within its consumer_timeout; ' +
+    'raise it in rabbitmq.conf above the longest handler',
+}
+
+function codeOf(error: unknown): ErrorCode {
+  const text = messageOf(error)
+  if (/acknowledgement.*timed out/.test(text)) return 'LeaseLost'
+  return LOST.test(text) || REFUSED.test(text) || isTlsError(error) ? 'StoreUnavailable' : 'StoreFailed'
+}
+
+export function toMillpondError(error: unknown, where: string): MillpondError {
+  if (error instanceof MillpondError) return error
+  const code = codeOf(error)
+  const text = `${isTlsError(error) ? CERTIFICATE : (ADVICE[code] ?? 'RabbitMQ refused an operation')}: ${where}: ${safeText(error)}`
+  return new MillpondError(code, text, { cause: error })
+}
+
+const CERTIFICATE =
+  'no TLS connection to RabbitMQ: its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
+
+export const closed = (): MillpondError =>
+  new MillpondError('Closed', 'The RabbitMQ store is closed; open a new one to go on.')
+
+export const blocked = (where: string, reason: string): MillpondError =>
+  new MillpondError(
+    'StoreFull',
+    `RabbitMQ takes no messages until its alarm (${reason}) is over; nothing of the call was stored: ${where}`,
+  )
+
+export const refused = (where: string): MillpondError =>
+  new MillpondError(
+    'StoreFull',
+    `a length limit of RabbitMQ refused a job that came back; raise it or drain the queue: ${where}`,
+  )

@@ -1,0 +1,7 @@
+import type { Heartbeat } from '../../../store.ts'
+import type { StoreContext } from '../context.ts'
+
+/** Dropped. */
+export async function heartbeat({ queues }: StoreContext, { workers }: Heartbeat): Promise<boolean[]> {
+  return workers.map(({ queue }) => queues.has(queue))
+}
