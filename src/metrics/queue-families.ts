@@ -1,9 +1,12 @@
 /** The families of a store's queues and workers. Labels are the queue and the state of jobs, and never a group, key or id. */
 import type { Figures } from '../pond/figures.ts'
-import { JOB_STATES, type Metric, type QueueStats, type Totals, type WorkerRecord } from '../store.ts'
+import { JOB_STATES, type JobState, type Metric, type QueueStats, type Totals, type WorkerRecord } from '../store.ts'
 import { merge } from '../values/histogram.ts'
 import type { Family, Sample } from './exposition.ts'
 import { histogramSeries } from './histogram-series.ts'
+
+/** Those that every store counts over all processes. */
+const COUNTED_STATES: readonly JobState[] = ['waiting', 'dead']
 
 /** No queue's name begins so. */
 export const OTHERS = '_other'
@@ -65,17 +68,16 @@ const GAUGES: readonly QueueGauge[] = [
 ]
 
 /** @param listed queues that have series of their own */
-export function queueFamilies({ queues, workers }: Figures, listed: ReadonlySet<string>): Family[] {
+export function queueFamilies({ queues, isExact, workers }: Figures, listed: ReadonlySet<string>): Family[] {
   const own = queues.filter(({ queue }) => listed.has(queue))
   return [
     gauge('queues', 'Queues of the store.', [{ labels: {}, value: queues.length }]),
     gauge('queues_summed', 'Queues that have no series of their own, but are part of queue="_other".', [
       { labels: {}, value: queues.length - own.length },
     ]),
-    ...totals(own),
-    ...histograms(own),
-    gauge('jobs', 'Jobs that the store has, by state.', depths(queues, listed)),
-    ...GAUGES.map((one) => gauge(one.name, one.help, joined(queues, listed, one.of, one.join))),
+    ...(isExact ? [...totals(own), ...histograms(own)] : []),
+    gauge('jobs', 'Jobs that the store has, by state.', depths(queues, listed, isExact ? JOB_STATES : COUNTED_STATES)),
+    ...(isExact ? GAUGES.map((one) => gauge(one.name, one.help, joined(queues, listed, one.of, one.join))) : []),
     ...(workers === null ? [] : workerFamilies(queues, workers, listed)),
   ]
 }
@@ -105,8 +107,8 @@ function histograms(queues: readonly QueueStats[]): Family[] {
 
 const labelOf = (queue: string, listed: ReadonlySet<string>): string => (listed.has(queue) ? queue : OTHERS)
 
-function depths(queues: readonly QueueStats[], listed: ReadonlySet<string>): Sample[] {
-  return JOB_STATES.flatMap((state) =>
+function depths(queues: readonly QueueStats[], listed: ReadonlySet<string>, states: readonly JobState[]): Sample[] {
+  return states.flatMap((state) =>
     joined(queues, listed, ({ counts }) => counts[state]).map(({ labels, value }) => {
       return { labels: { ...labels, state }, value }
     }),

@@ -5,6 +5,8 @@ import { ALL_MINUTES } from '../values/histogram.ts'
 export interface Figures {
   /** With histograms since the queue came to be. */
   queues: QueueStats[]
+  /** false: of the counts, only those of waiting and dead jobs hold for all processes; no other figure does. */
+  isExact: boolean
   /** null: the store does not know workers. */
   workers: WorkerRecord[] | null
 }
@@ -14,5 +16,5 @@ export async function figures({ operations, capabilities }: Store): Promise<Figu
     operations.stats({ minutes: ALL_MINUTES }),
     capabilities.workers ? operations.workers({}) : null,
   ])
-  return { queues, workers }
+  return { queues, isExact: capabilities.counts, workers }
 }

@@ -37,6 +37,7 @@ onEachStore('metrics', {
     await queue.pushMany([1, 2, 3, 4], { each: (n) => ({ group: `tenant-${n}`, key: `key-${n}` }) })
     const { id } = await queue.push(5, { delay: '1h' })
     await pond.cancel(id)
+    pond.on('dead', () => {})
     const worker = queue.work(
       ({ data }) => {
         if (data === 3) throw new Error('no')
@@ -108,6 +109,16 @@ webTest('the queues with series of their own are bounded, the others summed', as
   assert.doesNotMatch(text, /queue="[cd]"/)
   assert.doesNotMatch(text, /_total\{queue="_other"/)
   assert.doesNotMatch(text, /_bucket\{queue="_other"/)
+})
+
+test('a store that cannot count has no figures that are wrong', async () => {
+  await using pond = new Millpond(meddled(await openStore('memory:', {}), {}, { counts: false, workers: false }), 1000)
+  await pond.queue('mail').pushMany([1, 2])
+  const text = await scrape(pond)
+  const names = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name).filter((name) => !name?.includes('store'))
+  assert.deepEqual(names, ['millpond_queues', 'millpond_queues_summed', 'millpond_jobs'])
+  assert.equal(valueIn(text, 'millpond_jobs{queue="mail",state="waiting"}'), 2)
+  assert.doesNotMatch(text, /state="running"/)
 })
 
 test('a queue keeps its place until it is removed', () => {
