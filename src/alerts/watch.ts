@@ -34,6 +34,8 @@ export interface Alert {
 
 /** Alerts that are not quiet, at most: they are kept as the progress of one job. */
 const MAX_STATES = 1000
+/** Milliseconds that one telling may take, so that a function that hangs does not hold up the next alert. */
+const TELL_TIMEOUT = 60_000
 
 interface Watch {
   pond: Millpond
@@ -59,9 +61,9 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
         states ??= statesOf((await pond.job(job.id))?.progress)
         const next = await look(readings, states)
         if (signal.aborted) break
-        for (const alert of next.alerts) await told.push(alert, { id: idOf(alert) })
-        if (next.isChanged) ctx.progress([...next.states])
+        for (const alert of next.alerts) await told.push(alert, { id: idOf(alert), timeout: TELL_TIMEOUT })
         states = next.states
+        if (next.isChanged) ctx.progress([...states])
       } catch (error) {
         if (!isMillpondError(error) || error.code !== 'Closed') onError(error)
       }
@@ -75,6 +77,7 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
     const byQueue = new Map((await readings.read(now)).map((reading) => [reading.queue, reading]))
     const next: States = new Map()
     const alerts: Alert[] = []
+    let added = 0
     for (const rule of rules) {
       const known = [...states.keys()].map(queueOf(rule)).filter((queue) => queue !== undefined)
       const queues = rule.queue === undefined ? new Set([...byQueue.keys(), ...known]) : [rule.queue]
@@ -84,7 +87,9 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
         const old = states.get(key)
         const { state, turn } = advance(rule, old, value, now)
         // Beyond the bound a new one waits, quiet, until another is quiet.
-        if (state !== undefined && old === undefined && states.size + next.size >= MAX_STATES) continue
+        const isNew = state !== undefined && old === undefined
+        if (isNew && states.size + added >= MAX_STATES) continue
+        if (isNew) added++
         if (state !== undefined) next.set(key, state)
         const since = (state ?? old)?.above ?? now
         if (turn !== undefined) alerts.push(alertOf(rule, queue, turn, value, since))

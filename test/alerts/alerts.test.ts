@@ -127,3 +127,15 @@ test('options that are wrong, and a store that lacks what alerts need', async ()
     (error: Error) => /a secret is whsec_/.test(error.message) && !error.message.includes(secret),
   )
 })
+
+test('open alerts are bounded', { timeout: 60_000 }, async () => {
+  await using pond = await Millpond.open('memory:')
+  await Promise.all(Array.from({ length: 1010 }, (_, n) => pond.queue(`q${n}`).pushMany([1, 2])))
+  let told = 0
+  await using _ = noting(pond, 'a', [], { notify: () => void told++ })
+  const states = async () => {
+    const [right] = await pond.queue('millpond/alerts/watch').jobs('running')
+    return Array.isArray(right?.progress) ? right.progress.length : 0
+  }
+  await until(async () => (await states()) === 1000 && told === 1000)
+})
