@@ -18,11 +18,22 @@ export {
   coalesce,
   type FlightContext,
 } from './coalesce/index.ts'
+export type { BulkPreview, BulkReport } from './pond/bulk.ts'
+export type {
+  BulkOptions,
+  BulkProgress,
+  CancelFilter,
+  DryRunOptions,
+  RemoveFilter,
+  RequeueFilter,
+  UpdateAllOptions,
+  UpdateFilter,
+} from './pond/bulk-options.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { ResultOptions } from './pond/internals.ts'
 export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
-export type { JobsOptions, PageOptions } from './pond/listing.ts'
+export type { FilterOptions, JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
 export {
   type Measured,
@@ -37,6 +48,8 @@ export {
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
+export type { ScheduleOptions } from './pond/schedule-options.ts'
+export type { PreviewOptions, ScheduleInfo, Schedules } from './pond/schedules.ts'
 export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { UpdateOptions } from './pond/update.ts'
 export type { BatchJobOptions, BatchWorkOptions, IsolatedWorkOptions, WorkOptions } from './pond/work-options.ts'

@@ -22,9 +22,10 @@ import type {
   NewJob,
   PushOutcome,
   Release,
-  Swept,
 } from './values/records.ts'
 import type {
+  BulkRequest,
+  BulkStep,
   GroupLimitsChange,
   GroupsRequest,
   Heartbeat,
@@ -41,12 +42,23 @@ import type {
   UpdateOutcome,
   WorkerRecord,
 } from './values/requests.ts'
+import type { Declaration, DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from './values/schedules/records.ts'
 import type { QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
+import type { Swept } from './values/swept.ts'
 
 export type { BackoffPolicy } from './values/backoff.ts'
 export type { HistogramSlice, Metric } from './values/histogram.ts'
 export * from './values/records.ts'
 export type * from './values/requests.ts'
+export type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduledJob,
+  ScheduleRecord,
+  Timing,
+} from './values/schedules/records.ts'
 export {
   type GivenSettings,
   type QueueSettings,
@@ -54,6 +66,7 @@ export {
   type SettingsChange,
   setsNothing,
 } from './values/settings.ts'
+export type { Swept } from './values/swept.ts'
 
 /** What a batch of endings or extensions is about. */
 export interface OfQueue<Item> {
@@ -99,8 +112,8 @@ export interface Operations {
   /** Extends leases, keeps progress and adds to logs. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
   /**
-   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten. Any
-   * number of processes may sweep.
+   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten; and
+   * tells which schedules are due. Any number of processes may sweep.
    */
   sweep(input: { limit: number }): Promise<Swept>
 
@@ -119,6 +132,8 @@ export interface Operations {
    * a whole queue, step by step.
    */
   remove(input: RemoveRequest): Promise<Removed>
+  /** Changes jobs of a state that pass a filter, a bounded step in the order of `list`, each in one commit with the look at it. */
+  bulk(input: BulkRequest): Promise<BulkStep>
   /** Puts jobs back as they were, whatever the capacity, behind all that are there, in the order of the input. None may be running. */
   restore(input: { records: readonly JobRecord[] }): Promise<RestoreOutcome[]>
 
@@ -142,6 +157,17 @@ export interface Operations {
   heartbeat(input: Heartbeat): Promise<boolean[]>
   /** The workers that were heard of in the last minute, of every queue or of the one named, by `since`. */
   workers(input: { queue?: string }): Promise<WorkerRecord[]>
+
+  /** Makes and changes schedules. One that another version has replaced stays as it is while that version is still declared. */
+  declare(input: { schedules: readonly Declaration[] }): Promise<DeclareOutcome[]>
+  /** The schedules by name, from after `after` on, or the one named. */
+  schedules(input: { limit: number; after?: string; name?: string }): Promise<ScheduleRecord[]>
+  /** Stops a schedule from firing, or lets it go on with the times to come. @returns whether the store knows it */
+  pauseSchedule(input: { name: string; paused: boolean }): Promise<boolean>
+  /** @returns whether the store knew it */
+  removeSchedule(input: { name: string }): Promise<boolean>
+  /** Moves the next time of schedules on, each only if it is the expected one, and pushes their jobs in the same commit. */
+  fire(input: { firings: readonly Firing[] }): Promise<FireOutcome[]>
 }
 
 export type OperationName = keyof Operations
@@ -185,7 +211,7 @@ export interface Capabilities {
   groups: boolean
   /** `find`, `ahead`. */
   find: boolean
-  /** `list`. */
+  /** `list`, `bulk`. */
   lists: boolean
   /** `text` of a list's filter. */
   text: boolean
@@ -200,6 +226,8 @@ export interface Capabilities {
   histograms: boolean
   /** `heartbeat` and `workers`. */
   workers: boolean
+  /** `declare`, `schedules`, `pauseSchedule`, `removeSchedule` and `fire`. */
+  schedules: boolean
 }
 
 /**

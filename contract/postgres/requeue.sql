@@ -15,11 +15,10 @@ as $$
 declare
   v_now    bigint := time_of(requeue.now);
   v_ids    uuid[] := requeue.ids;
-  v_id     uuid;
+  v_queue  integer;
   v_name   text;
-  v_count  integer;
   v_line   integer;
-  job      retired%rowtype;
+  v_count  integer;
 begin
   requeue.at := v_now;
   requeue.queues := '{}';
@@ -32,26 +31,33 @@ begin
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
       order by finished_at, place limit requeue."limit" for update skip locked);
   end if;
-  for v_id in select id from unnest(v_ids) as given(id) order by id loop
-    select * into job from retired where id = v_id for update;
-    continue when not found;
-    if job.key is not null then
-      insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
-      get diagnostics v_count = row_count;
-      continue when v_count = 0;
-    end if;
-    delete from retired where id = v_id;
-    v_line := line_back(job.queue);
-    insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
-    values (job.place, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
-      job.key, job."group",
-      job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error,
-      job.log);
-    if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
-    insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
-    select name into v_name from millpond.queues where id = job.queue;
-    requeue.queues := requeue.queues || v_name;
+  -- All at once, in the order of ids.
+  v_ids := array(select id from retired where id = any (v_ids) order by id for update);
+  insert into keys (queue, key, id)
+    select queue, key, id from retired where id = any (v_ids) and key is not null order by id on conflict do nothing;
+  for v_queue, v_name in
+    select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
+  loop
+    v_line := line_back(v_queue);
+    with gone as (
+      delete from retired as job where id = any (v_ids) and queue = v_queue
+        and (key is null or exists (select from keys where keys.queue = job.queue and keys.key = job.key and keys.id = job.id))
+      returning *
+    ), back as (
+      insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
+        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
+      select place, pushed_at, v_now, timeout, id, queue, fence, attempts, priority, cost, v_line, key, "group", trace,
+        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log
+      from gone
+    ), arrived as (
+      insert into arrivals (queue, groups)
+      select v_queue, array_agg(distinct coalesce("group", '')) from gone where v_line = -1 having count(*) > 0
+    ), moved as (
+      insert into moves (queue, segment, was, becomes, cause, count)
+      select v_queue, -1, state, 'waiting', 'requeue', count(*) from gone group by state
+    )
+    select count(*) into v_count from gone;
+    requeue.queues := requeue.queues || array_fill(v_name, array[v_count]);
   end loop;
   foreach v_name in array array(select distinct unnest(requeue.queues)) loop
     perform ring('work', v_name);

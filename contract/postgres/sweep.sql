@@ -302,6 +302,7 @@ begin
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
-    'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end,
+    'nextDue', least(case when v_next is not null then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
+    'schedules', due_schedules(v_now),
     'queues', (select count(*) from queues));
 end $$;

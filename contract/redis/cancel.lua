@@ -16,30 +16,19 @@ local K = keys_of(
   'queue jobs states keys scheduled running pages waiting cancelled results progress errors '
     .. 'lines slots groups blocked touched @due @ends')
 local FINAL = { done = 0, dead = 1, cancelled = 2 }
-local outcomes, cancelled = {}, 0
+local outcomes = {}
 local kept, limits = keep(K, false)
 
 local function cancel(id)
   if redis.call('HEXISTS', K.jobs, id) == 0 then return -1 end
   local state = state_of(K, id) or NEW_STATE
   if FINAL[state[1]] then return FINAL[state[1]] end
-  may_write(K)
-  local has_run = stop(K, id, state[1], facts_of(K, id))
-  cancelled = cancelled + 1
-  if kept == 0 then
-    forget(K, { id })
-  else
-    put_state(K, id, 'cancelled', state[2], state[3], state[4], state[5], NOW, state[7])
-    redis.call('ZADD', K.cancelled, NOW, id)
-  end
-  return has_run and 4 or 3
+  return cancel_one(K, id, state, facts_of(K, id), kept) and 4 or 3
 end
 
 for i = 3, #ARGV do
   if read_bytes >= LARGE then break end
   outcomes[i - 2] = cancel(ARGV[i])
 end
-if cancelled > 0 and kept > 0 then note_end(K, NOW + kept) end
-count_total(K, 'cancelled', cancelled)
-stopped_all(K, limits)
+cancelled_all(K, kept, limits)
 return outcomes

@@ -55,6 +55,7 @@
 --              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
+--   @fired     ZSET of the ids of jobs that schedules have pushed, by when, for an hour
 --   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an
 --              earlier one
 -- What all queues share, under the hash tag {PREFIX}:
@@ -62,10 +63,11 @@
 --   floor      above which fences of queues that come into being are given out; not there: 0
 --   version    of the form of all data, as version.lua has it
 --   workers, claimed   see heartbeat.lua
+--   schedules, scheduleNames, nextFirings, firings   see scheduled.lua
 --
--- The first write of every script but push, restore, record and those of the list of queues removes something. Redis refuses a script at
--- its memory limit only on the first write, and only if that may take memory: so a full server can still be drained, and no script ends
--- half-way.
+-- The first write of every script but push, restore, record, those on schedules and those of the list of queues removes something. Redis
+-- refuses a script at its memory limit only on the first write, and only if that may take memory: so a full server can still be drained,
+-- and no script ends half-way.
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second

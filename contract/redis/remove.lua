@@ -17,19 +17,14 @@ local K = keys_of(
     .. 'lines slots groups blocked touched @due @ends')
 local FINAL = { done = true, dead = true, cancelled = true }
 local wanted, limit = HEAD[6], HEAD[7]
-local outcomes, gone, is_gone, highest = {}, {}, {}, 0
+local outcomes, is_gone = {}, {}
 local _, limits = keep(K, false)
 
 local function remove(id)
   if is_gone[id] or redis.call('HEXISTS', K.jobs, id) == 0 then return 0 end
   local state = state_of(K, id) or NEW_STATE
-  may_write(K)
-  highest = math.max(highest, state[2])
-  local outcome = 1
-  if FINAL[state[1]] then redis.call('ZREM', K[state[1]], id)
-  else outcome = stop(K, id, state[1], facts_of(K, id)) and 3 or 2 end
-  gone[#gone + 1], is_gone[id] = id, true
-  return outcome
+  is_gone[id] = true
+  return remove_one(K, id, state, function() return facts_of(K, id) end)
 end
 
 local function first()
@@ -43,10 +38,5 @@ for i = 1, #ids do
   if read_bytes >= LARGE then break end
   outcomes[i] = remove(ids[i])
 end
-forget(K, gone)
-stopped_all(K, limits)
-local run = redis.call('HGET', K.queue, 'run')
-if run and highest > tonumber(string.sub(run, 33)) then
-  redis.call('HSET', K.queue, 'run', string.sub(run, 1, 32) .. text(highest))
-end
+removed_all(K, limits)
 return outcomes

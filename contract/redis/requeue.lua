@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include back.lua
 -- requeue: dead or cancelled jobs get another life.
 -- KEYS: queue jobs states keys pages waiting dead cancelled lines touched
 -- Head: limit: up to so many dead ones, longest dead first; from: how many of those to pass over; until: only those that were dead at this
@@ -19,16 +20,9 @@ local function requeue(id)
   local state = state_of(K, id)
   if not state or (state[1] ~= 'dead' and state[1] ~= 'cancelled') then return end
   local list = facts_of(K, id)
-  local key, due = list[7], state[4] > 0 and state[4] or list[2]
+  local due = state[4] > 0 and state[4] or list[2]
   -- Those that came back since then and died again were due no sooner.
-  if until_time and state[6] == until_time and due >= until_time or key and redis.call('HEXISTS', K.keys, key) == 1 then
-    stayed = stayed + 1
-    return
-  end
-  redis.call('ZREM', state[1] == 'dead' and K.dead or K.cancelled, id)
-  if key then redis.call('HSET', K.keys, key, id) end
-  put_state(K, id, 'waiting', state[2], 0, NOW, 0, 0, false)
-  enter(list[3], list[1], id, list[5], list[9])
+  if until_time and state[6] == until_time and due >= until_time or not send_back(K, id, state, list) then stayed = stayed + 1 end
 end
 
 local ids, left = {}, 0

@@ -1,4 +1,4 @@
--- What cancel and remove share: live jobs leave their queue. Use: `stop` each, then `stopped_all` once.
+-- What cancel, remove and bulk share: live jobs leave their queue. Use: `stop` each, then `stopped_all` once.
 local stopped, ran, waited = {}, {}, false
 
 -- @return whether it ran
@@ -26,4 +26,47 @@ local function stopped_all(K, limits)
   if limits and #stopped > 0 then freed_bell(K) end
   if waited then roomy(K) end
   finished_bell(K, stopped)
+end
+
+-- A live job is cancelled. kept: ms for which it is kept. Use: `cancel_one` each, then `cancelled_all` once. @return whether it ran
+local cancelled_count = 0
+local function cancel_one(K, id, state, list, kept)
+  may_write(K)
+  local has_run = stop(K, id, state[1], list)
+  cancelled_count = cancelled_count + 1
+  if kept == 0 then
+    forget(K, { id })
+  else
+    put_state(K, id, 'cancelled', state[2], state[3], state[4], state[5], NOW, state[7])
+    redis.call('ZADD', K.cancelled, NOW, id)
+  end
+  return has_run
+end
+
+local function cancelled_all(K, kept, limits)
+  if cancelled_count > 0 and kept > 0 then note_end(K, NOW + kept) end
+  count_total(K, 'cancelled', cancelled_count)
+  stopped_all(K, limits)
+end
+
+-- A job goes. list(): its facts, which those of a live one alone are read for. Use: `remove_one` each, then `removed_all` once.
+-- @return 1: it was finished, 2: it waited or was scheduled, 3: it ran
+local removed, highest_removed = {}, 0
+local function remove_one(K, id, state, list)
+  may_write(K)
+  highest_removed = math.max(highest_removed, state[2])
+  local outcome = 1
+  if state[1] == 'done' or state[1] == 'dead' or state[1] == 'cancelled' then redis.call('ZREM', K[state[1]], id)
+  else outcome = stop(K, id, state[1], list()) and 3 or 2 end
+  removed[#removed + 1] = id
+  return outcome
+end
+
+local function removed_all(K, limits)
+  forget(K, removed)
+  stopped_all(K, limits)
+  local run = redis.call('HGET', K.queue, 'run')
+  if run and highest_removed > tonumber(string.sub(run, 33)) then
+    redis.call('HSET', K.queue, 'run', string.sub(run, 1, 32) .. text(highest_removed))
+  end
 end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from millpond.contract import DEFAULTS, bound
 from millpond.durations import check_integer
@@ -13,6 +13,9 @@ from millpond.encoding import SAFE, Body, well_formed
 from millpond.errors import MillpondError
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
+
+if TYPE_CHECKING:
+    from millpond.schedules import DueSchedules
 
 State = Literal["scheduled", "waiting", "running", "done", "dead", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -206,9 +209,31 @@ class Requeued:
     now: int
 
 
+@dataclass(frozen=True)
+class BulkChange:
+    """What `bulk` does to a job. `priority` and `run_at`: of an update."""
+
+    kind: Literal["requeue", "cancel", "remove", "update"]
+    priority: int | None = None
+    run_at: int | None = None
+
+
+@dataclass
+class BulkStep:
+    """How many jobs were looked at, passed and were changed; of a count, some of them; where to go on, None: the list ended."""
+
+    looked: int
+    matched: int
+    changed: int
+    sample: Sequence[str]
+    next: str | None
+    now: int
+
+
 @dataclass
 class Swept:
-    """`next_due`: ms until the next scheduled job is due, 0 if one is overdue. `more`: there may be more to do at once."""
+    """`next_due`: ms until the next scheduled job is due, 0 if one is overdue, or until the next schedule fires. `more`: there may be more
+    to do at once. `schedules`: those that are due, for `fire`."""
 
     lost: list[Lost] = field(default_factory=list)
     promoted: int = 0
@@ -216,6 +241,7 @@ class Swept:
     more: bool = False
     next_due: int | None = None
     queues: int = 0
+    schedules: DueSchedules | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

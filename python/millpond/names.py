@@ -9,8 +9,13 @@ from millpond.errors import MillpondError
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}")
 
 
+def is_name(name: object) -> bool:
+    """Of a queue or a schedule."""
+    return isinstance(name, str) and _QUEUE.fullmatch(name) is not None
+
+
 def check_queue(name: object) -> str:
-    if isinstance(name, str) and _QUEUE.fullmatch(name):
+    if isinstance(name, str) and is_name(name):
         return name
     rule = "a queue's name has 1 to 128 of A–Z a–z 0–9 _ - . : / and begins with a letter or digit"
     raise MillpondError("InvalidName", f"{name!r}: {rule}")

@@ -13,12 +13,14 @@ from typing import Any, Final, Literal, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter, JobUpdate, NewJob, Outcome,
-    Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome, check_fields,
+    Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter,
+    JobUpdate, NewJob, Outcome, Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept,
+    UpdateOutcome, check_fields,
 )
 from millpond.queues import (
     Group, GroupLimits, QueueStats, Settings, SettingsReport, Slice, WorkerBeat, WorkerRecord, check_settings,
 )
+from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord, check_schedule
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
@@ -164,6 +166,14 @@ class Store(ABC):
         """Removes jobs: `ids`, or those of a queue and state; without a state a whole queue, step by step."""
 
     @abstractmethod
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        """Changes jobs of a state that pass a filter, at most `limit`; 0: only counts. `after`: `next` of the step before; `until`:
+        only those that were in the state at this time."""
+
+    @abstractmethod
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         """Puts jobs back as they were. None may be running."""
 
@@ -182,6 +192,32 @@ class Store(ABC):
     @abstractmethod
     def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
         """Those that were heard of in the last minute."""
+
+    @abstractmethod
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        """A program declares its schedules when it starts, and every 30 s with `again`."""
+
+    @abstractmethod
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        """By name: those after `after`, or the one named."""
+
+    def pause_schedule(self, name: str, paused: bool) -> bool:
+        """Whether there is such a schedule."""
+        return self._pause_schedule(check_schedule(name), paused)
+
+    def remove_schedule(self, name: str) -> bool:
+        """Whether there was such a schedule. Its jobs stay."""
+        return self._remove_schedule(check_schedule(name))
+
+    @abstractmethod
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        """Moves schedules on from the time that is due, and pushes the jobs of that time. Of all that ask, one is heard."""
+
+    @abstractmethod
+    def _pause_schedule(self, name: str, paused: bool) -> bool: ...
+
+    @abstractmethod
+    def _remove_schedule(self, name: str) -> bool: ...
 
     @abstractmethod
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]: ...

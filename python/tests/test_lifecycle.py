@@ -13,9 +13,10 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.jobs import BulkChange, Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
+from millpond.schedules import Declaration, Firing, ScheduledJob
 from millpond.store import Store
 from millpond.stores.wire import camel, snake
 from tests.fences import Fences
@@ -25,14 +26,15 @@ from tests.vectors import Case
 EPOCH = 1_767_225_600_000
 PREFIX = "019b76da-a800-7000-8000-"
 TIMES = {"runAt", "now", "until", "pushedFrom", "pushedBefore", "since", "seen", "pushedAt", "dueAt", "startedAt", "finishedAt"}
+TIMES |= {"from", "expected", "next", "nextAt", "lastAt", "changedAt"}
 KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
-LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record}
-SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter}
+LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record, "schedules": Declaration, "firings": Firing}
+SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter, "change": BulkChange}
 QUEUE: Case = {"queue": "q"}
 DEFAULTS: Case = {
-    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups")},
+    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups", "bulk")},
     "claim": QUEUE | {"worker": "w", "limit": 100, "lease": 60_000},
     "NewJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
     "Failure": {"error": {"code": "HandlerFailed", "name": "Error", "message": "no reason given"}},
@@ -40,12 +42,20 @@ DEFAULTS: Case = {
     | {"state": "waiting", "priority": 4, "attempt": 0, "attempts": 3, "fence": 0, "key": None, "group": None, "cost": 1}
     | {"timeout": None, "trace": None, "pushed_at": EPOCH, "due_at": EPOCH, "started_at": None, "finished_at": None}
     | {"worker": None, "data": Body("json", "null"), "progress": None, "result": None, "error": None},
+    "schedules": {"limit": 100},
+    "Declaration": {"version": "1", "when": "@daily", "job": {}},
+    "ScheduledJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
+    "Firing": {"version": "1"},
     "WorkerBeat": QUEUE | {"host": "h", "pid": 1, "slots": 10, "busy": 0},
 }
 
 
 def uuid_of(short: str) -> str:
     return f"{PREFIX}{short.encode().hex():0>12}"
+
+
+def short_id(id: str) -> str:
+    return bytes.fromhex(id[-12:]).lstrip(b"\0").decode()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -79,7 +89,7 @@ def replay(store: Store, clock: Clock, vector: Case) -> None:
 def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
     """The method of the operation's name, with the vector's input and what vectors leave out."""
     given = DEFAULTS.get(op, {}) | given
-    if given.get("after") and op == "list":
+    if given.get("after") and op in ("list", "bulk"):
         given["after"] = cursors["next" if given["after"] == "next" else uuid_of(given["after"])]
     if "clear" in given:
         given["clear"] = [snake(name) for name in given["clear"]]
@@ -96,6 +106,8 @@ def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
         cursors.update((each.id, each.cursor) for each in answer.jobs)
         if answer.next is not None:
             cursors["next"] = answer.next
+    if op == "bulk" and answer.next is not None:
+        cursors["next"] = answer.next
     return answer
 
 
@@ -103,6 +115,12 @@ def value_of(kind: Any, given: Case) -> Any:
     fields = DEFAULTS.get(kind.__name__, {}) | {snake(name): value for name, value in given.items()}
     if "error" in fields and isinstance(fields["error"], dict):
         fields["error"] = JobError.of(fields["error"])
+    if "from" in fields:
+        fields["start"] = fields.pop("from")
+    if kind is Declaration:
+        fields["job"] = value_of(ScheduledJob, fields["job"])
+    if "jobs" in fields:
+        fields["jobs"] = [value_of(NewJob, each) for each in fields["jobs"]]
     if "buckets" in fields:
         fields["buckets"] = {int(bucket): count for bucket, count in fields["buckets"].items()}
     return kind(**fields)
@@ -147,10 +165,12 @@ def outward(given: Any) -> Any:
         return given
     found: Case = {}
     for each in fields(given):
-        name, value = camel(each.name), outward(getattr(given, each.name))
+        name, value = {"start": "from"}.get(each.name, camel(each.name)), outward(getattr(given, each.name))
         if name == "id" and value.startswith(PREFIX):
-            value = bytes.fromhex(value[-12:]).lstrip(b"\0").decode()
-        elif name in TIMES and value is not None:
+            value = short_id(value)
+        elif name == "sample":
+            value = [short_id(each) for each in value]
+        elif name in TIMES and isinstance(value, int):
             value -= EPOCH
         elif name == "histograms":
             value.sort(key=lambda slice: (slice["priority"], slice["metric"]))

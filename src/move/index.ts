@@ -1,6 +1,6 @@
 /**
- * `move`: carries jobs and settings of queues from one store to another while producers and workers run on both. docs/move.md tells what is
- * kept, and what a kill in the middle leaves.
+ * `move`: carries jobs, settings of queues and schedules from one store to another while producers and workers run on both.
+ * docs/move.md tells what is kept, and what a kill in the middle leaves.
  */
 import '../values/runtime.ts'
 import type { Store } from '../store.ts'
@@ -11,6 +11,7 @@ import { dryRun, Mover, wanted } from './mover.ts'
 import { checkedMoveOptions, type MoveEnd, type MoveOptions, type MoveReport } from './options.ts'
 import { retried, retrying } from './retry.ts'
 import { isSameStore } from './same-store.ts'
+import { checkSchedules, moveSchedules, schedulesOf } from './schedules.ts'
 import { checkSettings, giveSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { ClaimSource } from './sources/claims.ts'
@@ -28,8 +29,8 @@ export type { LeftReason } from './target.ts'
  * Moves jobs. The same call goes on where an earlier one ended, however it ended.
  * @param source what is at its end is removed there once the target has it
  * @throws InvalidOption: both are the same store, or one is `memory:`. QueueUnknown: the source has no such queue. NotSupported: the
- *   target cannot keep a setting of a queue. Nothing was moved then. And the errors of both stores. Those that may pass are waited for
- *   first, for a minute each
+ *   target cannot keep a setting of a queue, or schedules. Nothing was moved then. And the errors of both stores. Those that may pass are
+ *   waited for first, for a minute each
  */
 export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
   const checked = checkedMoveOptions(options)
@@ -41,7 +42,8 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
     const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
     await assertNamed(from, checked.queues)
     if (checked.follow !== true) await assertQueues(from, checked.queues)
-    if (checked.dryRun === true) return await dryRun(from, checked.queues)
+    const schedules = store === undefined || checked.settings === false ? [] : await schedulesOf(store, checked.queues)
+    if (checked.dryRun === true) return { ...(await dryRun(from, checked.queues)), schedules: schedules.length }
     const to = await openedTarget(target, opened)
     if (store !== undefined && (await isSameStore(store, to))) {
       throw new MillpondError('InvalidOption', 'the source and the target of a move are the same store')
@@ -55,7 +57,10 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
     // Before the first job is moved.
     if (checked.settings !== false)
       for (const { queue } of await wanted(from, checked.queues)) await prepare(queue, false)
-    return await new Mover(from, new Target(to), checked, (queue) => prepare(queue, true)).run()
+    checkSchedules(to, schedules)
+    if (store !== undefined) await moveSchedules(store, retrying(to, onTrouble, stop), schedules, stop)
+    const report = await new Mover(from, new Target(to), checked, (queue) => prepare(queue, true)).run()
+    return { ...report, schedules: schedules.length }
   } finally {
     for (const one of opened) await one.close()
   }

@@ -46,7 +46,7 @@ export class Mover {
     this.#prepare = prepare
   }
 
-  async run(): Promise<MoveReport> {
+  async run(): Promise<Omit<MoveReport, 'schedules'>> {
     for (const entry of await this.#look()) await this.#carry(entry, this.#source.leftovers(entry.queue))
     for (;;) {
       let older = false
@@ -156,7 +156,7 @@ export class Mover {
     return found.reduce((total, { counts }) => total + sum(counts), 0)
   }
 
-  async #report(stopped: boolean): Promise<MoveReport> {
+  async #report(stopped: boolean): Promise<Omit<MoveReport, 'schedules'>> {
     const queues = [...this.#queues.values()]
     const total = (of: (queue: MovedQueue) => number) => queues.reduce((all, queue) => all + of(queue), 0)
     return {
@@ -199,7 +199,10 @@ export async function wanted(source: Source, names: readonly string[] | undefine
 }
 
 /** What a move would find. */
-export async function dryRun(source: Source, names: readonly string[] | undefined): Promise<MoveReport> {
+export async function dryRun(
+  source: Source,
+  names: readonly string[] | undefined,
+): Promise<Omit<MoveReport, 'schedules'>> {
   const began = performance.now()
   const queues = (await wanted(source, names)).map(({ queue, counts }): MovedQueue => {
     return { queue, found: counts, moved: noCounts(), repeated: 0, left: {} }

@@ -17,7 +17,7 @@ export interface MoveOptions {
   follow?: boolean
   /** Only counts. false unless set. */
   dryRun?: boolean
-  /** Gives the target the settings, pauses and limits of the queues. true unless set. */
+  /** Gives the target the settings, pauses and limits of the queues, and the schedules. true unless set. */
   settings?: boolean
   /**
    * Messages of other programs, from RabbitMQ, become jobs with the data `{ headers, data }`; false: with their body alone. true unless
@@ -52,6 +52,8 @@ export interface MoveReport {
   moved: number
   repeated: number
   left: number
+  /** How many schedules the target has got; of a dry run, how many there are. */
+  schedules: number
   /** Jobs that the source has at the end, `left` and those that came after the start included. */
   remaining: number
   /** How long it took, in milliseconds. */

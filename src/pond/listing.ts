@@ -15,8 +15,8 @@ export interface PageOptions {
   after?: string | undefined
 }
 
-/** A page of jobs. A job is listed if all of the filters hold that are given; unset: no filter. */
-export interface JobsOptions extends PageOptions {
+/** Which jobs. All of the filters hold that are given; unset: no filter. */
+export interface FilterOptions {
   /** Only jobs of this group; the empty text: jobs without a group. */
   group?: string | undefined
   /** Only jobs with this key. */
@@ -33,6 +33,9 @@ export interface JobsOptions extends PageOptions {
   text?: string | undefined
 }
 
+/** A page of jobs, of those that pass the filters. */
+export interface JobsOptions extends PageOptions, FilterOptions {}
+
 const isText = (value: unknown): boolean | string => (typeof value === 'string' && value !== '') || 'a text'
 const isTime = (value: unknown): boolean | string =>
   timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970'
@@ -41,9 +44,7 @@ export const PAGE_RULES: Rules<PageOptions> = {
   limit: isInteger(1, 1000),
   after: (value) => typeof value === 'string' || 'the end of the page before',
 }
-const JOBS_RULES: Rules<JobsOptions> = {
-  ...PAGE_RULES,
-  after: (value) => typeof value === 'string' || 'the cursor of a job',
+export const FILTER_RULES: Rules<FilterOptions> = {
   group: (value) => value === '' || checkKey(value, 'group') !== '',
   key: (value) => checkKey(value, 'key') !== '',
   errorCode: isText,
@@ -51,6 +52,11 @@ const JOBS_RULES: Rules<JobsOptions> = {
   pushedFrom: isTime,
   pushedBefore: isTime,
   text: isText,
+}
+const JOBS_RULES: Rules<JobsOptions> = {
+  ...PAGE_RULES,
+  after: (value) => typeof value === 'string' || 'the cursor of a job',
+  ...FILTER_RULES,
 }
 
 /** A list, as the store is asked for it. */
@@ -64,15 +70,19 @@ export interface JobsQuery {
 
 /** @throws InvalidOption, NotSupported */
 export function jobsQuery(store: Store, queue: string, state: JobState, options: JobsOptions): JobsQuery {
-  const { limit = 100, after, pushedFrom, pushedBefore, ...texts } = checkOptions(options, JOBS_RULES, 'jobs')
+  const { limit = 100, after, ...filters } = checkOptions(options, JOBS_RULES, 'jobs')
   if (!JOB_STATES.includes(state)) {
     throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
   }
   if (after !== undefined) checkCursor(state, after)
   needs(store, 'lists', 'jobs')
+  return { queue, state, limit, after, filter: filterOf(store, filters) }
+}
+
+/** @throws NotSupported */
+export function filterOf(store: Store, { pushedFrom, pushedBefore, ...texts }: FilterOptions): JobFilter {
   if (texts.text !== undefined) needs(store, 'text', 'the filter text')
-  const filter = defined({ ...texts, pushedFrom: timeOf(pushedFrom), pushedBefore: timeOf(pushedBefore) })
-  return { queue, state, limit, after, filter }
+  return defined({ ...texts, pushedFrom: timeOf(pushedFrom), pushedBefore: timeOf(pushedBefore) })
 }
 
 /**

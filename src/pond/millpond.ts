@@ -26,6 +26,8 @@ import { Pusher } from './pusher.ts'
 import { Queue } from './queue.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
+import type { ScheduleOptions } from './schedule-options.ts'
+import { Schedules } from './schedules.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeQueue } from './steps.ts'
@@ -73,6 +75,8 @@ export class Millpond implements AsyncDisposable {
   readonly #workers: PondWorkers
   readonly #bells: BellListener
   readonly #pusher: Pusher
+  /** The schedules of the store, from every process: list, pause, resume, remove, run now, and the preview of a line. */
+  readonly schedules: Schedules
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
   #closing: Promise<PondCloseReport> | undefined
@@ -135,6 +139,24 @@ export class Millpond implements AsyncDisposable {
       addWorker: (worker) => this.#workers.add(worker),
       removeWorker: (worker) => this.#workers.remove(worker),
     }
+    this.schedules = new Schedules(this.#internals)
+  }
+
+  /**
+   * Declares a schedule: a job for the queue at each time of a cron line, or `every 90s`. Call it whenever the program starts. What
+   * is declared anew takes effect at once; a version that it replaced does not come back while the new one is declared by a process.
+   * It is fired by processes with workers, each time by one of them.
+   * @param when a cron line of 5 or 6 fields (seconds first), a name such as `@daily`, or `every 90s`
+   * @throws InvalidOption, InvalidName, NotSupported (a store without `schedules`), Payload…, SchemaMismatch, Closed, `Store…`
+   */
+  async schedule<Data>(
+    name: string,
+    when: string,
+    queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+    data: Data,
+    options?: ScheduleOptions,
+  ): Promise<void> {
+    await this.schedules.declare(name, when, queue, data, options)
   }
 
   /** @internal What a test moves. */
@@ -313,6 +335,7 @@ export class Millpond implements AsyncDisposable {
     const left = this.#capacityWaiters.close()
     const report = await this.#workers.close(timeout)
     this.#sealed = true
+    this.schedules.close()
     // An unreachable store must not keep the process from ending.
     await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
     const { durable, spill } = this.#store.capabilities

@@ -39,6 +39,11 @@ export class Producer {
     if (this.#waits) pond.capacityWaiters.listen()
   }
 
+  /** @throws as `push` rejects, before anything is stored */
+  prepare(data: unknown, options: PushOptions): NewJob | Promise<NewJob> {
+    return this.#preparer.prepare(data, options)
+  }
+
   /** Never throws: errors are in the promise. */
   push(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
     if (!pushCalls.hasSubscribers) return this.#pushOne(data, options)

@@ -1,4 +1,4 @@
-import type { JobState, SettingName, Store } from '../store.ts'
+import type { JobState, NewJob, SettingName, Store } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
 import { needs } from '../values/capabilities.ts'
 import { kindOf, milliseconds } from '../values/duration.ts'
@@ -13,10 +13,22 @@ import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
+import { type BulkPreview, type BulkReport, previewBulk, runBulk } from './bulk.ts'
+import {
+  type BulkOptions,
+  type BulkRequestOf,
+  bulkPlan,
+  type CancelFilter,
+  type DryRunOptions,
+  type RemoveFilter,
+  type RequeueFilter,
+  type UpdateAllOptions,
+  type UpdateFilter,
+} from './bulk-options.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
-import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
+import { type FilterOptions, type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
 import { Producer } from './producer.ts'
 import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
@@ -73,6 +85,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   get #store(): Store {
     this.#pond.assertOpen()
     return this.#pond.store
+  }
+
+  /** @internal What a push would store. Rejects as `push` does. */
+  async prepare(data: Data, options: PushOptions): Promise<NewJob> {
+    await this.#settings.send()
+    return this.#producer.prepare(data, options)
   }
 
   /** The pond of this queue: there its jobs and their results are read. */
@@ -266,6 +284,87 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     if (Array.isArray(ids)) return (await store.operations.requeue({ ids: ids.map(checkId) })).requeued
     const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
     throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
+  }
+
+  /**
+   * Sends the dead jobs that pass a filter back to waiting, with all their attempts, in steps of at most 1,000. Only jobs that were dead
+   * when the run began: one that dies again meanwhile is not sent back again. A job whose key a live job has stays.
+   * @param filter all that is given must hold; unset: every dead job of the queue
+   * @param options `dryRun`: only tells how many and which. Unset: no limit, no progress
+   * @throws InvalidOption, InvalidName, NotSupported (a store without lists or `requeue`), Closed, `Store…`; what was changed by then
+   *   stays changed, and `onProgress` was told where to go on
+   */
+  requeueAll(
+    filter: RequeueFilter | undefined,
+    options: DryRunOptions,
+  ): Promise<BulkPreview<Stored<Data>, Stored<Result>>>
+  requeueAll(filter?: RequeueFilter, options?: BulkOptions): Promise<BulkReport>
+  requeueAll(filter?: RequeueFilter, options?: BulkOptions) {
+    return this.#bulk({ verb: 'requeue', filter, options })
+  }
+
+  /**
+   * Cancels the scheduled, waiting and running jobs that pass a filter; else as `requeueAll`. Jobs that are pushed meanwhile are left
+   * alone.
+   * @throws as `requeueAll`
+   */
+  cancelAll(
+    filter: CancelFilter | undefined,
+    options: DryRunOptions,
+  ): Promise<BulkPreview<Stored<Data>, Stored<Result>>>
+  cancelAll(filter?: CancelFilter, options?: BulkOptions): Promise<BulkReport>
+  cancelAll(filter?: CancelFilter, options?: BulkOptions) {
+    return this.#bulk({ verb: 'cancel', filter, options })
+  }
+
+  /**
+   * Removes the jobs of a state that pass a filter, as if they had never been pushed; else as `requeueAll`.
+   * @throws as `requeueAll`
+   */
+  removeAll(filter: RemoveFilter, options: DryRunOptions): Promise<BulkPreview<Stored<Data>, Stored<Result>>>
+  removeAll(filter: RemoveFilter, options?: BulkOptions): Promise<BulkReport>
+  removeAll(filter: RemoveFilter, options?: BulkOptions) {
+    return this.#bulk({ verb: 'remove', filter, options })
+  }
+
+  /**
+   * Scheduled jobs that pass a filter wait from now on, whatever their due time; else as `requeueAll`.
+   * @throws as `requeueAll`
+   */
+  promoteAll(
+    filter: FilterOptions | undefined,
+    options: DryRunOptions,
+  ): Promise<BulkPreview<Stored<Data>, Stored<Result>>>
+  promoteAll(filter?: FilterOptions, options?: BulkOptions): Promise<BulkReport>
+  promoteAll(filter?: FilterOptions, options?: BulkOptions) {
+    return this.#bulk({ verb: 'promote', filter, options })
+  }
+
+  /**
+   * Changes the priority or due time of the scheduled or of the waiting jobs that pass a filter; else as `requeueAll`. Jobs that have
+   * both already are passed over.
+   * @throws as `requeueAll`
+   */
+  updateAll(
+    filter: UpdateFilter,
+    change: UpdateAllOptions,
+    options: DryRunOptions,
+  ): Promise<BulkPreview<Stored<Data>, Stored<Result>>>
+  updateAll(filter: UpdateFilter, change: UpdateAllOptions, options?: BulkOptions): Promise<BulkReport>
+  updateAll(filter: UpdateFilter, change: UpdateAllOptions, options?: BulkOptions) {
+    return this.#bulk({ verb: 'update', filter, options, change })
+  }
+
+  async #bulk(request: Omit<BulkRequestOf, 'queue'>): Promise<BulkReport | BulkPreview> {
+    const store = this.#store
+    const plan = bulkPlan(store, { queue: this.name, ...request })
+    const { dryRun = false } = plan.options
+    if (dryRun !== false) return previewBulk(store, plan)
+    const report = await runBulk(store, plan)
+    const { change, delay } = plan
+    if (delay !== undefined) this.#pond.due(delay)
+    else if (change.kind === 'update' && change.runAt) this.#pond.due(Math.max(0, change.runAt - Date.now()))
+    return report
   }
 
   /**

@@ -29,7 +29,7 @@ const SHORTEST_LEASE = 1000
 const MAX_JOBS = 1000
 
 /** A body of a request: unknown members are refused. */
-function request<Required extends Properties, Optional extends Properties>(
+export function request<Required extends Properties, Optional extends Properties>(
   title: string,
   required: Required,
   optional: Optional,
@@ -39,7 +39,7 @@ function request<Required extends Properties, Optional extends Properties>(
 }
 
 /** A body of an answer. */
-function reply<Required extends Properties, Optional extends Properties = Record<never, Schema>>(
+export function reply<Required extends Properties, Optional extends Properties = Record<never, Schema>>(
   title: string,
   required: Required,
   optional?: Optional,
@@ -49,24 +49,28 @@ function reply<Required extends Properties, Optional extends Properties = Record
 }
 
 /** The same schema with a description. */
-const described = <S extends Schema>(schema: S, description: string): S => ({ ...schema, description })
+export const described = <S extends Schema>(schema: S, description: string): S => ({ ...schema, description })
 /** The same schema, or null. */
-const nullable = <T>(one: Schema<T>): Schema<T | null> => ({ ...one, type: [one.type ?? [], 'null' as const].flat() })
+export const nullable = <T>(one: Schema<T>): Schema<T | null> => ({
+  ...one,
+  type: [one.type ?? [], 'null' as const].flat(),
+})
 
-const text = string()
-const boolean: Schema<boolean> = { type: 'boolean' }
-const anInteger: Schema<number> = { type: 'integer' }
+export const text = string()
+export const boolean: Schema<boolean> = { type: 'boolean' }
+export const anInteger: Schema<number> = { type: 'integer' }
 const aNumber: Schema<number> = { type: 'number' }
-const count: Schema<number> = { type: 'integer', minimum: 0 }
-const time = string({ format: 'date-time' })
+export const count: Schema<number> = { type: 'integer', minimum: 0 }
+export const time = string({ format: 'date-time' })
 const state = oneOf(JOB_STATES)
-const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
-const attempts = (description: string) => integer(1, DEFAULTS.bounds.attempts.most, { description })
+export const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
+export const attempts = (description: string) => integer(1, DEFAULTS.bounds.attempts.most, { description })
 // No store keeps NUL in text.
-const name = (description: string) => string({ minLength: 1, maxLength: 255, pattern: '^[^\\u0000]+$', description })
+export const name = (description: string) =>
+  string({ minLength: 1, maxLength: 255, pattern: '^[^\\u0000]+$', description })
 const printable = (rules: Rules) => string({ pattern: '^[ -~]{1,100}$', ...rules })
 /** Not text such as "30s": no schema can say how long is too long. */
-const duration = (what: string, least: number, most: number) =>
+export const duration = (what: string, least: number, most: number) =>
   integer(least, most, { description: `${what}, in milliseconds.` })
 const lease = (what: string) => duration(what, SHORTEST_LEASE, LONGEST_TIMER)
 
@@ -96,7 +100,7 @@ export const IDEMPOTENCY_KEY = string({
 export const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
 export const KNOWN_ETAG = string({ description: 'The ETag of what is known already.' })
 
-const runAt: Schema<number | string> = {
+export const runAt: Schema<number | string> = {
   description: 'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
   anyOf: [integer(0, LAST_TIME), time],
 }

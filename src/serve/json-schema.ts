@@ -189,6 +189,9 @@ export function timeOf(text: string): number | undefined {
   return ms <= LAST_TIME ? ms : undefined
 }
 
+/** Of a time that `timeOf` reads, or that is a number of milliseconds already. */
+export const msOf = (time: number | string): number | undefined => (typeof time === 'number' ? time : timeOf(time))
+
 /** The patterns are those of the tables, so there are few. */
 const patterns = new Map<string, RegExp>()
 

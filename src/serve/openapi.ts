@@ -4,6 +4,7 @@ import { defined } from '../values/options.ts'
 import { id, problem, queueName } from './api-schemas.ts'
 import type { Properties, Schema } from './json-schema.ts'
 import type { Answer, Route } from './route.ts'
+import { scheduleName } from './schedule-schemas.ts'
 import { version } from './version.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -28,7 +29,7 @@ const REFUSAL_HEADERS: Readonly<Record<number, Readonly<Record<string, string>> 
   503: { 'Retry-After': 'Seconds.' },
 }
 
-const PARAMS: Properties = { queue: queueName, id }
+const PARAMS: Properties = { queue: queueName, id, name: scheduleName }
 
 /** @param routes by their tag */
 export function openApi(routes: Readonly<Record<string, readonly Route[]>>, withToken: boolean): object {

@@ -18,10 +18,12 @@ import { openApi } from './openapi.ts'
 import { QueueLimit } from './queue-limit.ts'
 import { inputOf } from './request-input.ts'
 import { Router } from './route.ts'
+import { bulkRoutes } from './routes/bulk.ts'
 import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
 
@@ -70,7 +72,8 @@ export class Service {
     const routes = {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),
-      queues: [...queueRoutes(context), ...planRoutes(context)],
+      queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
+      schedules: scheduleRoutes(context),
       service: serviceRoutes(context, () => document),
     }
     const document = openApi(routes, tokens.length > 0)

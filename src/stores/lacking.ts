@@ -37,6 +37,10 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
   find: () => ({ find: 'find' }),
   ahead: () => ({ find: 'ahead' }),
   list: ({ filter }) => ({ lists: 'list', text: filter?.text !== undefined && 'a filter by text' }),
+  bulk: ({ change: { kind }, filter }) => ({
+    ...{ lists: 'bulk', [kind]: `a bulk ${kind}` },
+    text: filter?.text !== undefined && 'a filter by text',
+  }),
   groups: () => ({ groups: 'groups' }),
   workers: () => ({ workers: 'workers' }),
 }
@@ -54,7 +58,10 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ limitGroup: left('groups', 'limitGroup'), groups: left('groups', 'groups'), list: left('lists', 'list') },
     ...{ cancel: left('cancel', 'cancel'), update: left('update', 'update'), requeue: left('requeue', 'requeue') },
     ...{ remove: left('remove', 'remove'), restore: left('restore', 'restore'), workers: left('workers', 'workers') },
-    ...{ find: left('find', 'find'), ahead: left('find', 'ahead') },
+    ...{ find: left('find', 'find'), ahead: left('find', 'ahead'), bulk: left('lists', 'bulk') },
+    ...{ declare: left('schedules', 'schedules'), schedules: left('schedules', 'schedules') },
+    ...{ pauseSchedule: left('schedules', 'schedules'), removeSchedule: left('schedules', 'schedules') },
+    fire: left('schedules', 'schedules'),
     ...store.operations,
   }
   return around({ ...store, operations }, (name, input, next) => {

@@ -7,10 +7,12 @@ import type {
   Completion,
   Encoded,
   Input,
+  JobFilter,
   JobRecord,
   NewJob,
   OperationName,
   Output,
+  ScheduledJob,
   Store,
   StoreTransactions,
 } from '../store.ts'
@@ -39,6 +41,15 @@ export function sealed(store: Store, sealer: Sealer): Store {
       progress: openPart('progress', record.progress, record),
       result: openPart('result', record.result, record),
       error: error === null ? null : sealer.openError(error, record),
+    }
+  }
+
+  /** The data of a schedule are sealed to its name. */
+  function scheduleWith(change: 'seal' | 'open') {
+    return <Kind extends { name: string; job: ScheduledJob }>(schedule: Kind): Kind => {
+      const { name, job } = schedule
+      const data = sealer[change](job.data, { part: 'data', queue: job.queue, id: name })
+      return { ...schedule, job: { ...job, data } }
     }
   }
 
@@ -97,10 +108,21 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
+    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(scheduleWith('seal')) }),
+    schedules: async (input) => (await operations.schedules(input)).map(scheduleWith('open')),
+    sweep: async (input) => {
+      const { schedules, ...swept } = await operations.sweep(input)
+      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(scheduleWith('open')) } }
+    },
+    fire: ({ firings }) => operations.fire({ firings: firings.map((each) => ({ ...each, jobs: pushed(each.jobs) })) }),
     list: async (input) => {
-      if (input.filter?.text !== undefined || input.filter?.errorText !== undefined) throw noText()
+      checkFilter(input.filter)
       const { jobs, next } = await operations.list(input)
       return { jobs: jobs.map(opened), next }
+    },
+    bulk: async (input) => {
+      checkFilter(input.filter)
+      return operations.bulk(input)
     },
   }
 
@@ -129,8 +151,9 @@ export function sealed(store: Store, sealer: Sealer): Store {
   }
 }
 
-const noText = () =>
-  new MillpondError(
-    'NotSupported',
-    'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works',
-  )
+/** @throws NotSupported */
+function checkFilter(filter: JobFilter | undefined): void {
+  if (filter?.text === undefined && filter?.errorText === undefined) return
+  const message = 'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works'
+  throw new MillpondError('NotSupported', message)
+}

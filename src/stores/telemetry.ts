@@ -32,7 +32,7 @@ async function publish<Out>(store: string, name: OperationName, input: object, r
 }
 
 /** Under which of these names an input has its batch. */
-const BATCHES = ['jobs', 'items', 'ids', 'records', 'slices', 'workers']
+const BATCHES = ['jobs', 'items', 'ids', 'records', 'slices', 'workers', 'schedules', 'firings']
 
 function batchOf(input: unknown): readonly unknown[] | null {
   if (!isObject(input)) return null

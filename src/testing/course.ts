@@ -38,7 +38,7 @@ export class Course {
   async advance(until: number, patience: number, timeout: number): Promise<void> {
     const { clock } = this.#parts
     const terms = { patience, timeout }
-    await this.#rest(terms)
+    await this.#begin(terms)
     for (let next = this.#next(); next !== null && next <= until; next = this.#next()) await this.#moveTo(next, terms)
     if (clock.now() < until) await this.#moveTo(until, terms)
   }
@@ -46,8 +46,15 @@ export class Course {
   /** As far as something happens, and not beyond `until`. */
   async drain(until: number, timeout: number): Promise<void> {
     const terms = { patience: null, timeout }
-    await this.#rest(terms)
+    await this.#begin(terms)
     for (let next = this.#next(); next !== null && next <= until; next = this.#next()) await this.#moveTo(next, terms)
+  }
+
+  /** Schedules that were declared just now have no next time before a sweep. */
+  async #begin(terms: Parameters<Rest['reached']>[0]): Promise<void> {
+    await this.#rest(terms)
+    await this.#parts.sweeper.sweepAll()
+    await this.#rest(terms)
   }
 
   #next(): number | null {

@@ -30,7 +30,7 @@ export class Pushes {
   }
 
   recorded(store: Store): Store {
-    const { push } = store.operations
+    const { push, fire } = store.operations
     return {
       ...store,
       operations: {
@@ -38,6 +38,15 @@ export class Pushes {
         push: async (input) => {
           const outcomes = await push(input)
           for (const [index, job] of input.jobs.entries()) if (outcomes[index]?.status === 'pushed') this.#add(job)
+          return outcomes
+        },
+        fire: async (input) => {
+          const outcomes = await fire(input)
+          for (const [index, { jobs }] of input.firings.entries()) {
+            const outcome = outcomes[index]
+            if (outcome?.status !== 'fired') continue
+            for (const [at, job] of jobs.entries()) if (outcome.jobs[at]?.status === 'pushed') this.#add(job)
+          }
           return outcomes
         },
       },

@@ -134,9 +134,9 @@ export class TestPond extends Millpond {
   }
 
   /**
-   * Moves the clock on. On the way everything happens at its time: delayed jobs and retries start, rates and pauses let jobs start,
-   * timeouts end attempts, leases of crashed workers end, and finished jobs are no longer kept. Resolves when nothing happens any more.
-   * Call it in the test, not in a handler.
+   * Moves the clock on. On the way everything happens at its time: delayed jobs and retries start, schedules fire, rates and pauses let
+   * jobs start, timeouts end attempts, leases of crashed workers end, and finished jobs are no longer kept. Resolves when nothing
+   * happens any more. Call it in the test, not in a handler.
    * @param by 0 to 100 years
    * @throws InvalidOption, NoRest, Closed
    */

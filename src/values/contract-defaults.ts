@@ -88,6 +88,16 @@ export const DEFAULTS = {
     replica: 5000,
     replicaRest: 2000,
   },
+  schedule: {
+    due: 100,
+    versions: 16,
+    declare: 30_000,
+    declared: 90_000,
+    onTime: 60_000,
+    missed: 1000,
+    atOnce: 100,
+    data: 65_536,
+  },
   payload: {
     max: 1_048_576,
   },
@@ -209,6 +219,10 @@ export const DEFAULTS = {
     body: {
       least: 0,
       most: 16_777_216,
+    },
+    interval: {
+      least: 1000,
+      most: 3_155_760_000_000,
     },
     queueName: {
       least: 1,

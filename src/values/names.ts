@@ -15,6 +15,15 @@ export function checkQueueName(name: unknown): string {
   )
 }
 
+/** @throws InvalidName */
+export function checkScheduleName(name: unknown): string {
+  if (isQueueName(name)) return name
+  throw new MillpondError(
+    'InvalidName',
+    `the name of a schedule follows the rule of queue names: 1 to 128 of A–Z a–z 0–9 _ - . : /; got ${shown(name)}`,
+  )
+}
+
 /**
  * A `key` or `group`: any text of 1 to 255 bytes in UTF-8 without NUL.
  * @throws InvalidName

@@ -161,21 +161,6 @@ export type FailOutcome = 'retry' | 'dead' | 'stale'
 /** `cancelled`: stale, because a cancel has ended this claim. */
 export type ExtendOutcome = 'ok' | 'stale' | 'cancelled'
 
-export interface Swept {
-  /** Jobs whose lease ran out. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */
-  lost: { id: string; queue: string; attempt: number; state: 'waiting' | 'dead' }[]
-  /** How many scheduled jobs became waiting. */
-  promoted: number
-  /** How many finished jobs were removed. May exceed the limit, where a store drops many at once. */
-  expired: number
-  /** A limit was reached: sweep again at once. */
-  more: boolean
-  /** Milliseconds until the next scheduled job is due, 0 if one is overdue; null: no job is scheduled. */
-  nextDue: number | null
-  /** How many queues there are. */
-  queues: number
-}
-
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
 export interface JobRecord {
   id: string

@@ -120,6 +120,41 @@ export interface Removed {
 /** `existing`: the id is known, or a live job has the key; nothing was stored. */
 export type RestoreOutcome = 'restored' | 'existing'
 
+/** What `bulk` does to a job. An update sets what is given; `runAt` as of `JobUpdate`. */
+export type BulkChange =
+  | { kind: 'requeue' | 'cancel' | 'remove' }
+  | { kind: 'update'; priority?: number; runAt?: number }
+
+/** A step of a change of all jobs of a state that pass a filter. */
+export interface BulkRequest {
+  queue: string
+  state: JobState
+  /** Suits the state: dead and cancelled jobs can be requeued, live ones cancelled, scheduled and waiting ones updated, all removed. */
+  change: BulkChange
+  /** Most jobs to change; 0: only counts those that would be. */
+  limit: number
+  /** The `next` of the step before. Unset: from the first job of the state. */
+  after?: string
+  filter?: JobFilter
+  /** Only jobs that were in the state at this time of the store's clock: the `now` of the first of several steps. Unset: all. */
+  until?: number
+}
+
+export interface BulkStep {
+  /** How many jobs of the state the step has looked at. */
+  looked: number
+  /** How many of them passed. */
+  matched: number
+  /** How many were changed. Others stay: a live job has the key of one that was to be requeued, or it is changing just now. */
+  changed: number
+  /** Of a count: ids of the first ones that passed, at most ten. */
+  sample: string[]
+  /** Where to go on; null: the list ended. */
+  next: string | null
+  /** The store's time of the call, in milliseconds since 1970. */
+  now: number
+}
+
 /** A worker, as its process tells of it. One that claims from several queues has an entry for each. */
 export interface WorkerBeat {
   /** As `worker` of claims. */

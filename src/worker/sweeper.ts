@@ -1,11 +1,12 @@
 /**
- * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, and finished jobs
- * past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, schedules
+ * fire, and finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 
 import type { Store, Swept } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
+import { Scheduler } from './scheduler.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */
 const INTERVAL = DEFAULTS.sweep.every
@@ -16,6 +17,7 @@ export class Sweeper {
   readonly #store: Store
   readonly #onSwept: (swept: Swept) => void
   readonly #onTrouble: (error: MillpondError) => void
+  readonly #scheduler: Scheduler
   #timer: NodeJS.Timeout | undefined
   /** `performance.now()` of the planned sweep; Infinity: none. */
   #at = Number.POSITIVE_INFINITY
@@ -28,6 +30,7 @@ export class Sweeper {
     this.#store = store
     this.#onSwept = onSwept
     this.#onTrouble = onTrouble
+    this.#scheduler = new Scheduler(store, onTrouble)
   }
 
   start(): void {
@@ -77,8 +80,9 @@ export class Sweeper {
     try {
       const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
       this.#onSwept(swept)
-      if (swept.more) return 0
-      return swept.nextDue === null ? INTERVAL : Math.min(INTERVAL, Math.max(1, swept.nextDue))
+      const wait = swept.schedules === null ? INTERVAL : await this.#scheduler.fire(swept.schedules)
+      if (swept.more || wait === 0) return 0
+      return Math.min(INTERVAL, Math.max(1, Math.min(wait, swept.nextDue ?? INTERVAL)))
     } catch (error) {
       if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
       return INTERVAL

@@ -44,6 +44,9 @@ onEachStore('seal', {
     assert.equal((await pond.job(id))?.data, CANARY)
     await refused(queue.jobs('scheduled', { text: CANARY }), 'NotSupported')
     await refused(queue.jobs('dead', { errorText: CANARY }), 'NotSupported')
+    await refused(queue.requeueAll({ errorText: CANARY }, { dryRun: true }), 'NotSupported', /errorCode works/)
+    await refused(queue.cancelAll({ text: CANARY }), 'NotSupported')
+    assert.equal((await queue.requeueAll({ errorCode: 'none' })).changed, 0)
   },
 
   'a store without the key has nothing in plain, and a worker without it loses nothing': async (place) => {

@@ -47,6 +47,9 @@ conformance('bells', {
     clock.now += 50
     await hear(store, 'work', () => store.operations.sweep({ limit: 10 }))
     await hear(store, 'work', () => store.operations.requeue({ ids: [failed.id] }))
+    await store.operations.cancel({ ids: [failed.id] })
+    const bulk = { queue: 'q', state: 'cancelled', change: { kind: 'requeue' }, limit: 10 } as const
+    await hear(store, 'work', () => store.operations.bulk(bulk))
   },
 
   'work: scheduled, and due soon: the claim that follows tells when': async (store) => {

@@ -34,7 +34,10 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     groups({ queue: 'g', limit: 1 }),
   ],
   find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
-  lists: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1 })],
+  lists: ({ list, bulk }) => [
+    list({ queue: 'q', state: 'waiting', limit: 1 }),
+    bulk({ queue: 'q', state: 'waiting', change: { kind: 'cancel' }, limit: 0 }),
+  ],
   text: ({ list }) => [list({ queue: 'q', state: 'waiting', limit: 1, filter: { text: 'a' } })],
   cancel: ({ cancel }) => [cancel({ ids: [newId()] })],
   update: ({ update }) => [update({ items: [{ id: newId() }] })],
@@ -105,6 +108,10 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     ]
     assert.deepEqual(await store.operations.heartbeat({ workers, gone: [] }), [true, false])
     assert.equal(first(await store.operations.stats({ queue: 'q' })).lastClaim !== null, has)
+  },
+  async schedules(store, has) {
+    const refused = await isRefused(store.operations.schedules({ limit: 1 }))
+    assert.equal(refused, !has)
   },
   async transactions(store, has) {
     assert.equal(store.transactions !== undefined, has)

@@ -61,6 +61,10 @@ export function countingFences(store: Store): Store {
         isRemoving = true
         return operations.remove(input)
       },
+      bulk(input) {
+        if (input.change.kind === 'remove') isRemoving = true
+        return operations.bulk(input)
+      },
       async restore({ records }) {
         const told = records.map((record) => ({ ...record, fence: record.fence + beforeOf(record.queue, record.id) }))
         const outcomes = await operations.restore({ records: told })

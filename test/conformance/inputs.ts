@@ -16,9 +16,10 @@ const INPUTS: { [Name in OperationName]?: Fields } = {
     release: QUEUE,
     extend: QUEUE,
   },
-  ...{ list: QUEUE, groups: QUEUE },
+  ...{ list: QUEUE, groups: QUEUE, bulk: QUEUE },
   claim: { ...QUEUE, worker: 'w', limit: 100, lease: 60_000 },
   heartbeat: { workers: [], gone: [] },
+  schedules: { limit: 100 },
 }
 /** and of its items. */
 const JOB: Fields = {
@@ -31,6 +32,16 @@ const RECORD: Fields = {
   ...{ data: { encoding: 'json', body: 'null' }, progress: null, result: null, error: null },
 }
 const WORKER: Fields = { ...QUEUE, host: 'h', pid: 1, slots: 10, busy: 0 }
+const SCHEDULE: Fields = {
+  ...{ version: '1', when: '@daily', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null },
+  ...{ paused: false, again: false, job: {} },
+}
+/** Of what a schedule pushes. */
+const SCHEDULED: Fields = {
+  ...{ ...QUEUE, priority: 4, key: null, group: null, cost: 1, attempts: 3, timeout: null },
+  data: { encoding: 'json', body: 'null' },
+}
+const FIRING: Fields = { version: '1', next: null, jobs: [] }
 const ITEMS: { [name: string]: Fields } = {
   'push.jobs': JOB,
   'complete.items': { result: null },
@@ -38,25 +49,35 @@ const ITEMS: { [name: string]: Fields } = {
   'extend.items': { progress: null },
   'restore.records': RECORD,
   'heartbeat.workers': WORKER,
+  'declare.schedules': SCHEDULE,
+  'fire.firings': FIRING,
 }
 const TIMES: ReadonlySet<string> = new Set([
   ...['runAt', 'until', 'pushedFrom', 'pushedBefore', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt'],
+  ...['from', 'expected', 'next'],
 ])
 
-/** @param cursors by a job's id, and `next`, for `after` of a list */
+/** @param cursors by a job's id, and `next`, for `after` of a list or of a bulk change */
 export function inputOf(op: OperationName, given: Fields, cursors: ReadonlyMap<string, string>): unknown {
   const input: { [name: string]: unknown } = { ...INPUTS[op] }
   for (const [name, value] of Object.entries(given)) {
     const defaults = ITEMS[`${op}.${name}`]
-    if (op === 'list' && name === 'after')
+    if ((op === 'list' || op === 'bulk') && name === 'after')
       input[name] = cursors.get(value === 'next' ? 'next' : longId(String(value))) ?? 'of no list'
     // Workers have names of their own, and so have groups and queues.
     else if (op === 'heartbeat' && name === 'gone') input[name] = value
     else if (defaults !== undefined && Array.isArray(value))
-      input[name] = value.map((item) => expanded({ ...defaults, ...fieldsOf(item) }, op !== 'heartbeat'))
+      input[name] = value.map((item) => expanded(nested({ ...defaults, ...fieldsOf(item) }), op !== 'heartbeat'))
     else input[name] = expanded(value, true, name)
   }
   return input
+}
+
+/** What schedules and firings hold has defaults, too. */
+function nested(fields: Fields): Fields {
+  const { job, jobs } = fields
+  if (job !== undefined) return { ...fields, job: { ...SCHEDULED, ...fieldsOf(job) } }
+  return Array.isArray(jobs) ? { ...fields, jobs: jobs.map((each) => ({ ...JOB, ...fieldsOf(each) })) } : fields
 }
 
 const fieldsOf = (item: Json): Fields => (item !== null && typeof item === 'object' && !Array.isArray(item) ? item : {})

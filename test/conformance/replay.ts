@@ -1,7 +1,7 @@
 /** Replays a lifecycle vector on a store. */
 
 import assert from 'node:assert/strict'
-import type { Listed, QueueStats, Store } from '../../src/store.ts'
+import type { BulkStep, Listed, QueueStats, Store } from '../../src/store.ts'
 import { countingFences } from './fences.ts'
 import { inputOf } from './inputs.ts'
 import { EPOCH, type Json, type Step, shorten, type Vector } from './vectors.ts'
@@ -44,13 +44,14 @@ function matches(actual: Json | undefined, expected: Json): boolean {
   return Object.entries(expected).every(([name, value]) => matches(actual[name], value))
 }
 
-/** @param cursors by job, of the last list that had it; and `next` of the last list */
+/** @param cursors by job, of the last list that had it; and `next` of the last list or bulk change */
 async function call(store: Store, { op, in: given }: Step, cursors: Map<string, string>): Promise<unknown> {
   const input = inputOf(op, given, cursors)
   // The vector says which operation it is for, and what goes in.
   const operation = store.operations[op] as (input: unknown) => Promise<unknown>
   const answer = await operation(input)
   if (op === 'list') remember(answer as Listed, cursors)
+  if (op === 'bulk') remember({ jobs: [], next: (answer as BulkStep).next }, cursors)
   return op === 'stats' ? sorted(answer as QueueStats[]) : (answer ?? null)
 }
 

@@ -37,11 +37,17 @@ conformance('a store and its end', {
       limitGroup: () => store.operations.limitGroup({ queue: 'q', group: 'g', limits: null }),
       update: () => store.operations.update({ items: [{ id: hold.id, priority: 1 }] }),
       remove: () => store.operations.remove({ ids: [hold.id] }),
+      bulk: () => store.operations.bulk({ queue: 'q', state: 'dead', change: { kind: 'requeue' }, limit: 0 }),
       restore: () => store.operations.restore({ records: [recordOf()] }),
       groups: () => store.operations.groups({ queue: 'q', limit: 1 }),
       ahead: () => store.operations.ahead({ id: hold.id }),
       heartbeat: () => store.operations.heartbeat({ workers: [], gone: ['w'] }),
       workers: () => store.operations.workers({}),
+      declare: () => store.operations.declare({ schedules: [] }),
+      schedules: () => store.operations.schedules({ limit: 1 }),
+      pauseSchedule: () => store.operations.pauseSchedule({ name: 's', paused: true }),
+      removeSchedule: () => store.operations.removeSchedule({ name: 's' }),
+      fire: () => store.operations.fire({ firings: [] }),
     }
     assert.deepEqual(Object.keys(calls).sort(), Object.keys(store.operations).sort())
     for (const [name, call] of Object.entries(calls)) await assert.rejects(call, closed, name)

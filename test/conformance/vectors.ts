@@ -45,11 +45,15 @@ function shortId(id: string): string {
   return Buffer.from(id.slice(PREFIX.length).replace(/^(00)+/, ''), 'hex').toString()
 }
 
-const TIMES: ReadonlySet<string> = new Set(['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt', 'since', 'seen'])
+const TIMES: ReadonlySet<string> = new Set([
+  ...['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt', 'since', 'seen'],
+  ...['nextAt', 'lastAt', 'changedAt', 'from', 'until'],
+])
 
 /** A store's answer in the shorthand of the vectors. */
 export function shorten(value: unknown, name = ''): Json {
-  if (typeof value === 'string') return name === 'id' && value.startsWith(PREFIX) ? shortId(value) : value
+  if (typeof value === 'string')
+    return (name === 'id' || name === 'sample') && value.startsWith(PREFIX) ? shortId(value) : value
   if (typeof value === 'number') return TIMES.has(name) ? value - EPOCH : value
   if (typeof value === 'boolean' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => shorten(item, name))

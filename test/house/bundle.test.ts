@@ -122,7 +122,7 @@ describe('a client that is not there', () => {
     const without = join(folder, 'without')
     mkdirSync(join(without, 'node_modules'), { recursive: true })
     writeFileSync(join(without, 'opens.js'), opens)
-    for (const name of ['millpond', 'msgpackr']) {
+    for (const name of ['millpond', 'msgpackr', 'croner', 'cronstrue']) {
       // Copies, as what is linked finds what is installed where it lies.
       const installed = join('node_modules', name)
       cpSync(join(project, installed), join(without, installed), { recursive: true, dereference: true })

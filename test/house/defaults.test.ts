@@ -45,6 +45,7 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
     [/:settings ->> '\$\.backoff\.max', /, 'queue.backoff.max'],
     [/:settings ->> '\$\.backoff\.jitter', /, 'queue.backoff.jitter'],
     [/max\(:now \+ /, 'store.keepGroup'],
+    [/seen_at \+ (?=\d+ > :now and exists)/, 'schedule.declared'],
     [/\bseen \+ /, 'store.workerSilence'],
     [/length\((?:data|progress|result)\) <= /, 'bounds.body.most'],
   ],
@@ -87,6 +88,8 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
     [/v_rate\.burst not between 1 and /, 'bounds.rateBurst.most'],
     [/longest_silence\(\) returns bigint\n.* select /, 'store.workerSilence'],
     [/greatest\(list\."limit", /, 'store.look'],
+    [/declared_for\(\) returns bigint .* select /, 'schedule.declared'],
+    [/order by next_at, name limit /, 'schedule.due'],
     [/v_large +constant bigint +:= /, 'claim.bytes'],
   ],
 }

@@ -13,10 +13,11 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .filter((file) => /\.(ts|sql|lua|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
-  ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
+  ...{ bulk: ['bulk'], cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
   ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
   ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
   ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
+  schedules: ['declare', 'schedules', 'pauseSchedule', 'removeSchedule', 'fire'],
 }
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 
@@ -143,7 +144,7 @@ test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding
 })
 
 test('every store keeps each operation in the same file', () => {
-  const lacking = ['cancel', 'find', 'list', 'remove', 'requeue', 'update']
+  const lacking = ['bulk', 'cancel', 'find', 'list', 'remove', 'requeue', 'schedules', 'update']
   const lacks: Record<string, string[]> = { memory: [], sqlite: [], redis: [], postgres: [], rabbitmq: lacking }
   for (const [store, without] of Object.entries(lacks)) {
     const files = tracked.flatMap(

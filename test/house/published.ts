@@ -13,7 +13,7 @@ export async function layPackage(project: string, clients: readonly string[]): P
   mkdirSync(own, { recursive: true })
   await promisify(execFile)(process.execPath, [join(ROOT, 'build/main.ts'), join(own, 'dist')])
   copyFileSync(join(ROOT, 'package.json'), join(own, 'package.json'))
-  const dependencies = ['msgpackr', ...clients]
+  const dependencies = ['msgpackr', 'croner', 'cronstrue', ...clients]
   for (const name of dependencies) layInstalled(project, name)
   const listed = Object.fromEntries(['millpond', ...dependencies].map((name) => [name, '*']))
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', dependencies: listed }))

@@ -29,12 +29,18 @@ export function overLimit({ config: { limits }, changed }: World, running: Reado
 /** @returns what is wrong */
 export async function check(arena: Arena, world: World): Promise<string[]> {
   const faults = [...world.faults]
+  faults.push(...(await refusedFiringsPushNothing(arena, world)))
   faults.push(...(await countsAreRows(arena, world)))
   faults.push(...(await arena.inside(world, false)))
   faults.push(...(await nobodySleepsBesideWork(arena, world)))
   faults.push(...(await everyGroupGetsItsTurn(arena, world)))
   faults.push(...(await everythingIsWorkedOff(arena, world)))
   return [...new Set(faults)]
+}
+
+async function refusedFiringsPushNothing({ store }: Arena, { unfired }: World): Promise<string[]> {
+  const found = await store.operations.find({ ids: unfired })
+  return found.some((job) => job !== null) ? ['a firing that was refused has pushed its job'] : []
 }
 
 async function countsAreRows(arena: Arena, { queue }: World): Promise<string[]> {

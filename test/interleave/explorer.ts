@@ -3,7 +3,7 @@
 import type { Arena, Script } from './arena.ts'
 import { type Case, describeScript, some } from './cases.ts'
 import { check } from './checks.ts'
-import { perform } from './operations.ts'
+import { perform, scheduleOf } from './operations.ts'
 import { inAllOrders, type Orders, type Path } from './orders.ts'
 import { World } from './world.ts'
 
@@ -97,6 +97,8 @@ export class Explorer {
       backoff: { base: 0, factor: 1, max: 0, jitter: 0 },
       ...config.limits,
     })
+    await arena.store.operations.declare({ schedules: [scheduleOf(queue, world.version)] })
+    world.scheduledAt = world.now
     for (const operation of history.operations) {
       const effect = await perform(arena.calls, operation, world)
       effect()

@@ -6,6 +6,7 @@
 import type {
   Claimed,
   ClaimRequest,
+  Declaration,
   Hold,
   Input,
   JobRecord,
@@ -43,7 +44,9 @@ export const KINDS = [
     'requeue',
     'requeueUntil',
   ] as const),
+  ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
+  ...(['fire', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -93,6 +96,10 @@ export interface Calls
     | 'update'
     | 'remove'
     | 'restore'
+    | 'fire'
+    | 'declare'
+    | 'pauseSchedule'
+    | 'bulk'
   > {
   /** As an application does it in its own transaction, where the store has them. */
   pushInTransaction(input: Input<'push'>): Promise<unknown>
@@ -205,10 +212,37 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       const record = recordOf(world.job(op), world.now)
       return calls.restore({ records: [record] }).then(() => () => void world.pushed.push(record.id))
     }
+    case 'fire': {
+      const job = world.job(op)
+      const expected = world.scheduledAt
+      const firing = { name: queue, version: world.version, expected, next: expected + 1, jobs: [job] }
+      return calls.fire({ firings: [firing] }).then(
+        ([outcome]) =>
+          () =>
+            world.fired(job.id, expected, outcome?.status === 'fired'),
+      )
+    }
+    case 'declare': {
+      const version = `${Number(world.version) + 1}`
+      return calls.declare({ schedules: [scheduleOf(queue, version)] }).then(() => () => world.declared(version))
+    }
+    case 'pauseSchedule':
+    case 'resumeSchedule':
+      return calls.pauseSchedule({ name: queue, paused: kind === 'pauseSchedule' }).then(() => nothing)
     case 'requeue':
       return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
     case 'requeueUntil':
       return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
+    case 'bulkRequeue':
+      return calls.bulk({ queue, state: 'cancelled', change: { kind: 'requeue' }, limit: 2 }).then(() => nothing)
+    case 'bulkCancel':
+      return calls
+        .bulk({ queue, state: 'waiting', change: { kind: 'cancel' }, limit: 2, filter: { group: op.group } })
+        .then(() => nothing)
+    case 'bulkUpdate':
+      return calls
+        .bulk({ queue, state: 'waiting', change: { kind: 'update', priority: 9 }, limit: 2 })
+        .then(() => nothing)
   }
 }
 
@@ -217,6 +251,16 @@ const idsMet = (world: World): string[] => [
   ...world.newestFirst(MOST_HOLDS).map(({ id }) => id),
   ...world.pushed.slice(-1),
 ]
+
+/** Of the queue's name. Whatever is raced, its line stays the same. */
+export const scheduleOf = (queue: string, version: string): Declaration => ({
+  ...{ name: queue, version, when: 'every 10s', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null },
+  ...{ paused: false, again: false },
+  job: {
+    ...{ queue, priority: 4, key: null, group: 'a', cost: 1, attempts: 1000, timeout: null },
+    data: { encoding: 'json', body: version },
+  },
+})
 
 const recordOf = ({ id, queue, priority, group, key, timeout, trace, data }: NewJob, now: number): JobRecord => ({
   ...{ id, queue, priority, group, key, timeout, trace, data, state: 'waiting', attempt: 1, attempts: 1000, fence: 1 },

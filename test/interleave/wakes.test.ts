@@ -217,6 +217,12 @@ const EVENTS: Record<string, Event> = {
     before: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, null) }),
     happens: ({ other, held }) => other.operations.requeue({ ids: held.map(({ id }) => id) }),
   },
+  'a job requeued in bulk': {
+    ...{ jobs: TWO.slice(1), claims: 1 },
+    before: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, null) }),
+    happens: ({ other, queue }) =>
+      other.operations.bulk({ queue, state: 'dead', change: { kind: 'requeue' }, limit: 10 }),
+  },
   'a resumed queue': {
     ...{ settings: { paused: true }, jobs: TWO },
     happens: ({ other, queue }) => other.operations.configure({ queue, paused: false }),

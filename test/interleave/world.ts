@@ -43,6 +43,12 @@ export class World {
   readonly faults: string[] = []
   /** How many bells of work for the queue have come. */
   readonly told: () => Promise<number>
+  /** Of the queue's schedule: its version, and the time that it has come to. */
+  version = '1'
+  scheduledAt = 0
+  /** Jobs of firings that were refused. */
+  readonly unfired: string[] = []
+  readonly #firedAt = new Set<number>()
   readonly #claims = new Set<string>()
 
   constructor(queue: string, config: Config, told: () => Promise<number>) {
@@ -79,6 +85,22 @@ export class World {
       this.held.push({ id, fence })
       this.#running.push({ id, fence })
     }
+  }
+
+  declared(version: string): void {
+    this.version = version
+  }
+
+  /** Of two firings that expect the same time, one is heard. */
+  fired(id: string, expected: number, isFired: boolean): void {
+    if (!isFired) {
+      this.unfired.push(id)
+      return
+    }
+    if (this.#firedAt.has(expected)) this.faults.push('a time fired twice')
+    this.#firedAt.add(expected)
+    this.scheduledAt = Math.max(this.scheduledAt, expected + 1)
+    this.pushed.push(id)
   }
 
   ended(holds: readonly Hold[]): void {

@@ -17,6 +17,7 @@ import type {
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
 import { countingFences } from '../conformance/fences.ts'
+import { bulkOnBoth } from './bulk.ts'
 import { passes } from './filters.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
@@ -125,6 +126,8 @@ export class Driver {
         return same((await store.operations.requeue(operation)).requeued, model.requeue(operation).requeued)
       case 'requeueQueue':
         return this.#requeueQueue(operation.queue, operation.limit)
+      case 'bulk':
+        return bulkOnBoth(store, model, operation, this.#clock.now)
       case 'update': {
         const runAt = operation.runAt === undefined ? {} : { runAt: this.#clock.now + operation.runAt }
         const items = operation.ids.map((id) => ({ id, ...operation.change, ...runAt }))
@@ -188,7 +191,7 @@ export class Driver {
 
   /** Limits leave open what is taken first, so the store sweeps until there is no more. */
   async #sweepAll(limit: number): Promise<void> {
-    const total: Omit<Swept, 'more' | 'queues'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
+    const total: Omit<Swept, 'more' | 'queues' | 'schedules'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
     for (let round = 0; ; round++) {
       assert.ok(round < 1_000, 'the sweep comes to an end')
       const { lost, promoted, expired, more, nextDue } = await this.#store.operations.sweep({ limit })

@@ -326,7 +326,7 @@ export class Model {
   }
 
   /** All that there is to do, without a limit. */
-  sweep(): Omit<Swept, 'more' | 'queues'> {
+  sweep(): Omit<Swept, 'more' | 'queues' | 'schedules'> {
     const promoted = this.jobs.filter((job) => job.state === 'scheduled' && job.dueAt <= this.now)
     for (const job of promoted) job.state = 'waiting'
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)

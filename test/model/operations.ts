@@ -168,6 +168,15 @@ export const operation = fc.oneof(
     arbitrary: fc.record({ op: fc.constant('record'), slices: fc.array(slice, { minLength: 1, maxLength: 3 }) }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('update'), ids, change, runAt: dueIn }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      ...{ op: fc.constant('bulk'), queue, state, filter, limit: fc.integer({ min: 1, max: 3 }) },
+      kind: fc.constantFrom('requeue', 'cancel', 'remove', 'update'),
+      priority: fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined }),
+      runAt: dueIn,
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('remove'), ids }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('removeQueue'), queue, limit: fc.constantFrom(1, 3, 100) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('restore'), ids }) },

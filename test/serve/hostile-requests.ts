@@ -49,6 +49,8 @@ const GOOD: readonly [method: string, path: string, body?: unknown][] = [
   ['POST', '/v1/queues/{q}/jobs/{id}/extend', { fence: 1, progress: 0.5, lease: 1000 }],
   ['POST', '/v1/queues/{q}/settle', { complete: [{ id: UNKNOWN, fence: 1 }], fail: [], release: [] }],
   ['POST', '/v1/queues/{q}/requeue'],
+  ['POST', '/v1/queues/{q}/changes', { action: 'requeue', state: 'dead', errorText: 'm', limit: 5 }],
+  ['POST', '/v1/queues/{q}/changes', { action: 'cancel', dryRun: true, key: 'k', after: '1~waiting' }],
   ['POST', '/v1/jobs/{id}/requeue'],
   ['GET', '/v1/jobs/{id}'],
   ['DELETE', '/v1/jobs/{id}'],

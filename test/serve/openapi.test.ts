@@ -139,7 +139,27 @@ const CALLS: Record<
       '?state=dead&key=k&pushedFrom=1',
     ],
   },
+  changeJobs: {
+    state: 'dead',
+    bodies: [
+      { action: 'requeue', dryRun: true, errorText: 'm' },
+      { action: 'requeue', limit: 5, group: '' },
+      { action: 'update', state: 'scheduled', priority: 3, runAt: '2030-01-01T00:00:00Z' },
+      { action: 'remove' },
+      { action: 'cancel', state: 'dead' },
+      { action: 'promote', after: '5~scheduled' },
+      { action: 'update', state: 'waiting', delay: 1, runAt: 1 },
+      {},
+    ],
+  },
   requeueDead: { state: 'dead', bodies: [undefined, {}, null] },
+  listSchedules: { queries: ['', '?limit=1', '?after=a', '?limit=101'] },
+  declareSchedule: { bodies: [{ name: 's', when: '@daily', queue: 'q', data: 1, from: 0 }, { name: 's' }] },
+  getSchedule: {},
+  changeSchedule: { bodies: [{ paused: true }, {}] },
+  removeSchedule: {},
+  runSchedule: { bodies: [undefined, {}, null] },
+  previewSchedule: { queries: ['?when=%40daily&count=2', '?when=x', ''] },
   getHealth: {},
   getMetrics: {},
   getOpenApi: {},
@@ -161,7 +181,10 @@ serveTest('every operation answers as it says', async ({ open }) => {
         const queue = `q${statuses.size}-${name}`
         const id = await jobIn(client, queue, calls.state ?? 'waiting')
         for (const one of [id, UNKNOWN]) {
-          const target = path.replace('{queue}', queue).replace('{id}', one)
+          const target = path
+            .replace('{queue}', queue)
+            .replace('{name}', one === id ? queue : 'none')
+            .replace('{id}', one)
           for (const accept of ['application/json', 'text/html', 'text/plain']) {
             const answer = await client.ask(method, `${target}${query}`, body, { accept })
             asItSays(document, operation, answer)
@@ -238,7 +261,7 @@ serveTest('every operation lists each way in which it may refuse a request', asy
       const text = body ?? (operation.requestBody && status !== 415 ? JSON.stringify(good ?? {}) : undefined)
       const typed = text === undefined ? headers : { ...JSON_TYPE, ...headers }
       const needsState = operation.parameters?.some(({ name }) => name === 'state')
-      const asked = changed(path).replace('{queue}', queue).replace('{id}', id)
+      const asked = targetOf(changed(path), queue, id)
       const target = needsState ? `${asked}${asked.includes('?') ? '&' : '?'}state=dead` : asked
       const init = { headers: typed, ...(text === undefined ? {} : { body: text }) }
       const answer = await answered(await client.raw(method, target, init))
@@ -261,7 +284,7 @@ serveTest(
       const { operationId: name, requestBody, parameters } = operation
       const queue = `q-${name}`
       const id = await jobIn(client, queue, CALLS[name]?.state ?? 'waiting')
-      const target = path.replace('{queue}', queue).replace('{id}', id)
+      const target = targetOf(path, queue, id)
       const before = await client.state(id)
       const ask = async (headers: Record<string, string>) => (await client.raw('POST', target, { headers })).status
       for (const headers of [{}, { 'content-length': '0' }, { 'content-type': 'text/plain' }, { accept: '*/*' }]) {
@@ -275,7 +298,8 @@ serveTest(
       assert.equal(says, !requestBody.required, name)
       if (requestBody.required) continue
       assert.equal(await ask({ 'x-requested-with': '' }), 200, name)
-      assert.notEqual(await client.state(id), before, name)
+      // It pushes another job.
+      if (name !== 'runSchedule') assert.notEqual(await client.state(id), before, name)
       for (const headers of [{ prefer: 'wait=0' }, JSON_TYPE, { 'content-type': 'application/msgpack' }]) {
         assert.notEqual(await ask(headers), 415, `${name} ${JSON.stringify(headers)}`)
       }
@@ -283,7 +307,12 @@ serveTest(
   },
 )
 
+const targetOf = (path: string, queue: string, id: string): string =>
+  path.replace('{queue}', queue).replace('{name}', queue).replace('{id}', id)
+
+/** Beside a schedule of the queue's name. */
 async function jobIn(client: Client, queue: string, state: string): Promise<string> {
+  await client.post('/v1/schedules', { name: queue, when: '@yearly', queue, data: 1 })
   const id = await client.push(queue, 'data')
   if (state === 'waiting') return id
   const fence = (await client.claim(queue)).find((job) => job.id === id)?.fence

@@ -113,6 +113,7 @@ const TABLES = [
     'totals',
     'sleepers',
     'workers',
+    'schedules',
     'repeats',
     'limits',
     'groups',

@@ -1,7 +1,7 @@
 /** Lists with filters, updates, removals and restored jobs over the partitions of a queue. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JobRecord, ListRequest, Store } from '../../src/store.ts'
+import type { BulkRequest, BulkStep, JobRecord, ListRequest, Store } from '../../src/store.ts'
 import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { newJob, newJobs } from '../support/jobs.ts'
@@ -74,6 +74,33 @@ describe('changes on Redis', { skip: missingReason('redis') }, () => {
       const { jobs: claimed } = await claim(store, { limit: 40 })
       assert.equal(claimed.length, 40)
       assert.deepEqual(await store.operations.update({ items: [{ id: jobs[0]?.id ?? '', priority: 1 }] }), ['running'])
+    })
+
+    onStore('a change in bulk goes through all partitions, and through each once', async (store) => {
+      const jobs = Array.from({ length: 3_000 }, (_, i) =>
+        newJob({ priority: i % 3, group: i % 50 === 0 ? 'rare' : `g${i % 7}` }),
+      )
+      for (let at = 0; at < jobs.length; at += 500) await store.operations.push({ jobs: jobs.slice(at, at + 500) })
+      const run = async (request: Omit<BulkRequest, 'queue'>) => {
+        let changed = 0
+        for (let after: string | null | undefined, until: number | undefined; after !== null; ) {
+          const step: BulkStep = await store.operations.bulk({
+            ...{ ...request, queue: 'q' },
+            ...(after !== undefined && { after }),
+            ...(until !== undefined && { until }),
+          })
+          changed += step.changed
+          until ??= step.now
+          after = step.next
+        }
+        return changed
+      }
+      const rare = { filter: { group: 'rare' } }
+      assert.equal(await run({ state: 'waiting', change: { kind: 'update', priority: 0 }, limit: 7 }), 2_000)
+      assert.equal(await run({ state: 'waiting', change: { kind: 'cancel' }, limit: 7, ...rare }), 60)
+      assert.equal(await run({ state: 'cancelled', change: { kind: 'requeue' }, limit: 7, ...rare }), 60)
+      assert.equal(await run({ state: 'waiting', change: { kind: 'remove' }, limit: 900 }), 3_000)
+      assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.waiting, 0)
     })
 
     onStore('what was removed is restored, with results and errors, and listed once', async (store) => {

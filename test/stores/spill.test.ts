@@ -226,6 +226,22 @@ for (const { name, skip, place } of STORES.filter((store) => DURABLE.includes(st
       assert.deepEqual(await drain(two), [2])
     })
 
+    test('changes in bulk are over both stores', async (t) => {
+      const { open } = placeOf(t, newUrl())
+      const pond = await open()
+      const queue = queueOf(pond, 10)
+      await queue.pushMany(numbers(1, 1200))
+      const { count, sample } = await queue.cancelAll({}, { dryRun: true })
+      assert.deepEqual([count, sample.length], [1200, 10])
+      assert.equal((await queue.cancelAll({}, { limit: 1150 })).changed, 1150)
+      assert.equal((await queue.cancelAll()).changed, 50)
+      assert.equal((await queue.requeueAll({ state: 'cancelled' })).changed, 1200)
+      assert.deepEqual(
+        (await drain(pond)).toSorted((a, b) => a - b),
+        numbers(1, 1200),
+      )
+    })
+
     test('a full queue without whenFull: spill rejects, and so does any other store with it', async (t) => {
       const { open, look } = placeOf(t, newUrl())
       const pond = await open()

@@ -31,7 +31,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, counts: true, histograms: false, workers: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false },
 }
 
 interface PlainJob extends ClaimedJob {
@@ -167,7 +167,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
       })
       for (const { queue, job } of expired) queue.jobs = queue.jobs.filter((other) => other !== job)
       const more = Math.max(lost.length, expired.length) >= limit
-      return { lost, promoted: 0, expired: expired.length, more, nextDue: null, queues: queues.size }
+      return { lost, promoted: 0, expired: expired.length, more, nextDue: null, queues: queues.size, schedules: null }
     },
 
     async stats({ queue: only }) {
@@ -194,8 +194,16 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
 
     ...{ configure: lacks('settings'), settings: lacks('settings'), limitGroup: lacks('groups') },
     ...{ cancel: lacks('cancel'), update: lacks('update'), requeue: lacks('requeue'), remove: lacks('remove') },
-    ...{ restore: lacks('restore'), find: lacks('find'), ahead: lacks('find'), list: lacks('lists') },
+    ...{
+      bulk: lacks('lists'),
+      restore: lacks('restore'),
+      find: lacks('find'),
+      ahead: lacks('find'),
+      list: lacks('lists'),
+    },
     ...{ groups: lacks('groups'), workers: lacks('workers') },
+    ...{ declare: lacks('schedules'), schedules: lacks('schedules'), fire: lacks('schedules') },
+    ...{ pauseSchedule: lacks('schedules'), removeSchedule: lacks('schedules') },
   }
 
   const store: Store = {

@@ -44,6 +44,27 @@ test('retries follow by the backoff, until the job is dead', async () => {
   assert.equal(await pond.job(id), undefined, 'it is kept no longer')
 })
 
+test('schedules fire on the way, each at its time', async () => {
+  await using pond = await open()
+  const queue = pond.queue<string>('reports')
+  const at: string[] = []
+  queue.work(() => void at.push(pond.now.toISOString()))
+  await pond.schedule('weekly', '0 7 * * MON', queue, 'weekly', { tz: 'Europe/Paris' })
+  await pond.schedule('never', '@hourly', queue, 'never', { paused: true })
+  const { done } = await pond.advance('30d')
+  assert.deepEqual([done, (await pond.pushed(queue.name)).length], [5, 5])
+  assert.deepEqual(at.slice(-2), ['2026-03-23T06:00:00.000Z', '2026-03-30T05:00:00.000Z'])
+})
+
+test('1,000 schedules, and more than a sweep tells of', async () => {
+  await using pond = await open()
+  const queue = pond.queue<number>('reports')
+  queue.work(() => {}, { concurrency: 100 })
+  for (let n = 0; n < 1000; n++) await pond.schedule(`s${n}`, '@daily', queue, n)
+  const { done } = await pond.advance('3d')
+  assert.equal(done, 3000)
+})
+
 test('a rate lets exactly as many jobs start as it says', async () => {
   await using pond = await open()
   const queue = pond.queue<number>('calls', { limits: { rate: { count: 5, per: '1s', burst: 5 } } })

@@ -7,7 +7,7 @@ import { Sweeper } from '../../src/worker/sweeper.ts'
 import { until } from '../support/until.ts'
 import { storeOf } from './suite.ts'
 
-const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
 
 /** Keeps a sweep from ending until it is let go. */
 function sweeping(answers: (Partial<Swept> | Error)[]) {

@@ -343,6 +343,28 @@ create table millpond.workers (
   constraint text_too_large check (greatest(octet_length(id), octet_length(host)) <= 1024 and octet_length(queue) <= 128)
 ) with (fillfactor = 50);
 
+-- A row per schedule: see schedules.sql. Of its times, PostgreSQL knows only the next one.
+create table millpond.schedules (
+  name       text    collate "C" primary key,
+  version    text    not null,                         -- of what is declared; former: those that it replaced
+  former     text[]  not null default '{}',
+  "when"     text    not null,                         -- a cron line or an interval, and the zone of the line
+  tz         text    not null,
+  missed     text    not null,                         -- once, skip, all
+  jitter     bigint  not null,
+  "from"     bigint,
+  until      bigint,
+  paused     boolean not null,
+  planned    boolean not null default false,           -- false: since next_at nobody has computed when it fires
+  next_at    bigint,                                   -- when it fires next; null: never again
+  changed_at bigint  not null,
+  seen_at    bigint  not null,                         -- when code last declared it
+  last_at    bigint,                                   -- when it last fired
+  job        json    not null,                         -- what it pushes; data is a tagged text
+  constraint text_too_large check (greatest(octet_length(name), octet_length("when"), octet_length(tz)) <= 1024)
+);
+create index schedules_next on millpond.schedules (next_at) where not paused and next_at is not null;
+
 -- Hot tables are vacuumed by how much has died in them, not by how large they are: at 10 million waiting jobs a fifth of the
 -- table would be too late. What is dead here is dead for good, so the vacuum need not be throttled.
 alter table millpond.waiting set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,

@@ -64,6 +64,36 @@ select *,
   max(paused_until, ifnull(("full" - (rate_burst - 1) * rate_step + 999) / 1000, 0)) as held_until
 from millpond_queues;
 
+-- A row per schedule. SQLite knows of its times only the next one: see schedules.sql.
+create table millpond_schedules (
+  name        text    primary key,
+  version     text    not null,                         -- of what is declared; former: JSON list of those it replaced
+  former      text    not null default '[]',
+  "when"      text    not null,                         -- a cron line or an interval, and the zone of the line
+  tz          text    not null,
+  missed      text    not null,                         -- once, skip, all
+  jitter      integer not null,
+  "from"      integer,
+  until       integer,
+  paused      integer not null,
+  planned     integer not null default 0,               -- 0: since next_at nobody has computed when it fires
+  next_at     integer,                                  -- when it fires next; null: never again
+  changed_at  integer not null,
+  seen_at     integer not null,                         -- when code last declared it
+  last_at     integer,                                  -- when it last fired
+  -- The job it pushes, as in millpond_jobs; null attempts and timeout: the queue's.
+  queue       text    not null,
+  priority    integer not null,
+  key         text,
+  "group"     text,
+  cost        integer not null,
+  attempts    integer,
+  timeout     integer,
+  encoding    text    not null,
+  data        any     not null
+) strict, without rowid;
+create index millpond_next on millpond_schedules (next_at) where paused = 0 and next_at is not null;
+
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.
 create table millpond_jobs (
   seq               integer primary key,

@@ -17,7 +17,7 @@ export const verb = defineVerb({
     queue: { value: 'NAME', multiple: true, help: 'only this queue' },
     follow: { help: 'goes on with what still comes to the source, until SIGINT or SIGTERM' },
     'dry-run': { help: 'only counts' },
-    'no-settings': { help: 'leaves settings, pauses and limits of the queues behind' },
+    'no-settings': { help: 'leaves settings, pauses and limits of the queues, and schedules, behind' },
     'no-headers': { help: 'leaves headers of messages of other programs behind' },
     ...JSON_LINES,
   },
@@ -79,17 +79,19 @@ function showLines(terminal: Terminal, { queues, ...report }: MoveReport): void 
   terminal.out(`${JSON.stringify({ ...report, rate: rateOf(report) })}\n`)
 }
 
-function showFound(terminal: Terminal, { queues, remaining }: MoveReport): void {
+function showFound(terminal: Terminal, { queues, remaining, schedules }: MoveReport): void {
   if (queues.length > 0) terminal.out(countsTable(terminal, queues, ({ found }) => found))
   else terminal.out('The source has no queues.\n')
-  terminal.out(`${grouped(remaining)} jobs. Nothing was moved.\n`)
+  const and = schedules > 0 ? ` and ${grouped(schedules)} schedules` : ''
+  terminal.out(`${grouped(remaining)} jobs${and}. Nothing was moved.\n`)
 }
 
 function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): void {
-  const { queues, moved, repeated, remaining, ms } = report
+  const { queues, moved, repeated, remaining, schedules, ms } = report
   if (queues.length > 0) terminal.out(countsTable(terminal, queues, (queue) => queue.moved))
   else terminal.out('The source has no queues.\n')
   terminal.out(`${grouped(moved)} jobs moved in ${lasting(ms)}, ${grouped(rateOf(report))}/s.\n`)
+  if (schedules > 0) terminal.out(`${grouped(schedules)} schedules moved.\n`)
   if (repeated > 0) terminal.out(`${grouped(repeated)} were there already, of an earlier run.\n`)
   for (const { queue, left } of queues) {
     for (const [reason, count] of Object.entries(left)) {

@@ -13,7 +13,7 @@ import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
 import { clientOf, Permits, setClient } from '../../web/permits.ts'
 import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import * as schemas from '../api-schemas.ts'
-import { type Fitting, timeOf } from '../json-schema.ts'
+import { type Fitting, msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
 type NewJobBody = Fitting<typeof schemas.newJob>
@@ -199,10 +199,6 @@ function pushOptions(job: NewJobBody | undefined): PushOptions {
   const { data: _data, runAt, ...options } = job
   const at = runAt === undefined ? undefined : msOf(runAt)
   return at === undefined ? options : { ...options, runAt: Math.max(0, at) }
-}
-
-function msOf(runAt: number | string): number | undefined {
-  return typeof runAt === 'number' ? runAt : timeOf(runAt)
 }
 
 /**

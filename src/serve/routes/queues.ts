@@ -4,7 +4,7 @@ import { types } from 'node:util'
 import { limitSettings, needsLimits } from '../../pond/limits.ts'
 import { jobsQuery } from '../../pond/listing.ts'
 import type { QueueReport } from '../../pond/stats.ts'
-import { JOB_STATES, setsNothing } from '../../store.ts'
+import { JOB_STATES, type Store, setsNothing } from '../../store.ts'
 import { needs } from '../../values/capabilities.ts'
 import { type JobInfo, jobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
@@ -34,7 +34,7 @@ const MAX_REMOVED = 10_000
 const REMOVED_PER_CALL = 1000
 /** Jobs asked for in a call, and bytes after which a page ends: it is built in memory. */
 const MAX_JOBS_PER_CALL = 10
-const MAX_PAGE_BYTES = 4 * 1024 * 1024
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] {
   return [
@@ -90,7 +90,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       problems: [404, 501, 503],
       handle: async ({ params, query: { limit = 20, ...query } }) => {
         const groups = await pond.queue(params.queue).groups({ limit, ...query })
-        if (groups.length === 0) await mustExist(params.queue)
+        if (groups.length === 0) await mustExist(store, params.queue)
         return { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group }
       },
     }),
@@ -130,21 +130,15 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       problems: [404, 503],
       handle: async ({ params }) => {
         const requeued = await pond.queue(params.queue).requeue()
-        if (requeued === 0) await mustExist(params.queue)
+        if (requeued === 0) await mustExist(store, params.queue)
         return { requeued }
       },
     }),
   ]
 
-  /** Asked only where there is nothing to show, so that other answers cost no more. @throws Refusal: 404, QueueUnknown */
-  async function mustExist(queue: string): Promise<void> {
-    const [there] = await store.operations.stats({ queue, minutes: 0 })
-    if (there === undefined) throw new Refusal(404, 'There is no such queue.', { code: 'QueueUnknown' })
-  }
-
   async function report(name: string, query?: Members<Record<never, never>, typeof STATS_QUERY>): Promise<object> {
     const found = await pond.queue(name).stats(query)
-    if (Object.values(found.counts).every((count) => count === 0)) await mustExist(name)
+    if (Object.values(found.counts).every((count) => count === 0)) await mustExist(store, name)
     return reportView(found)
   }
 
@@ -165,7 +159,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: record.cursor }
       }
       if (got.next === null) {
-        if (jobs.length === 0) await mustExist(name)
+        if (jobs.length === 0) await mustExist(store, name)
         return { jobs }
       }
       after = got.next
@@ -176,7 +170,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
   async function remove(name: string): Promise<object> {
     const queue = checkQueueName(name)
     needs(store, 'remove', 'the removal of a queue')
-    await mustExist(queue)
+    await mustExist(store, queue)
     let total = 0
     for (;;) {
       const { removed, more } = await store.operations.remove({ queue, limit: REMOVED_PER_CALL })
@@ -186,7 +180,13 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
   }
 }
 
-function listView(job: JobInfo): object {
+/** Asked only where there is nothing to show, so that other answers cost no more. @throws Refusal: 404, QueueUnknown */
+export async function mustExist(store: Store, queue: string): Promise<void> {
+  const [there] = await store.operations.stats({ queue, minutes: 0 })
+  if (there === undefined) throw new Refusal(404, 'There is no such queue.', { code: 'QueueUnknown' })
+}
+
+export function listView(job: JobInfo): object {
   const { data, key, group, cost, worker, error } = job
   const more = Object.entries({ data: data === undefined ? null : data, key, group, cost, worker, error })
   return { ...jobView({ ...job, log: [] }), ...Object.fromEntries(more.filter(([, value]) => value !== null)) }
@@ -198,7 +198,7 @@ function reportView(report: QueueReport): object {
 }
 
 /** About how many bytes a value takes in an answer. */
-function sizeOf(value: unknown): number {
+export function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (types.isUint8Array(value)) return value.byteLength
   if (typeof value !== 'object' || value === null) return 8

@@ -21,7 +21,8 @@ export class Forecast {
   }
 
   /**
-   * The next moment at which a job becomes due, a lease ends, or a rate or pause lets a waiting job start; null: time changes nothing.
+   * The next moment at which a job becomes due, a planned schedule fires, a lease ends, or a rate or pause lets a waiting job start; null:
+   * time changes nothing.
    * Later than the store's clock, in milliseconds since 1970.
    * @param worked queues with workers: elsewhere nothing starts
    * @param extended workers that extend their leases for as long as they live
@@ -37,6 +38,7 @@ export class Forecast {
       for (const { worker, leaseUntil } of queue.running) if (!extended.has(worker ?? '')) consider(leaseUntil)
       if (worked.has(queue.name)) consider(now + (startsIn(queue, now) ?? 0))
     }
+    consider((this.#state.schedules.due(ORIGIN + now).nextAt ?? ORIGIN) - ORIGIN)
     return next === Number.POSITIVE_INFINITY ? null : ORIGIN + next
   }
 

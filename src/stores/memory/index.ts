@@ -32,7 +32,7 @@ const CAPABILITIES: Capabilities = {
     groups: true,
   },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true },
 }
 
 export const open: OpenStore = async (url, options) => openMemory(url, options).store

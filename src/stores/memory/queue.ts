@@ -106,6 +106,11 @@ export class MemoryQueue {
     return capacity !== null && this.waiting.size + this.scheduled.size >= capacity
   }
 
+  /** How many more jobs the capacity allows. */
+  get room(): number {
+    return (this.settings.capacity ?? Number.POSITIVE_INFINITY) - this.waiting.size - this.scheduled.size
+  }
+
   /** Milliseconds until the next scheduled job is due; null: there is none. */
   nextDueIn(now: number): number | null {
     const next = this.scheduled.first

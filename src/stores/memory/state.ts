@@ -6,6 +6,7 @@ import { Bells } from '../bells.ts'
 import { IdIndex } from './id-index.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'
 import { MemoryQueue } from './queue.ts'
+import { Schedules } from './schedules.ts'
 import { Tick } from './tick.ts'
 import { Workers } from './workers.ts'
 
@@ -13,6 +14,7 @@ export class MemoryState {
   readonly jobs = new IdIndex<Job>()
   readonly queues = new Map<string, MemoryQueue>()
   readonly workers = new Workers()
+  readonly schedules = new Schedules()
   readonly bells = new Bells()
   readonly tick = new Tick()
   /** How many jobs were ever pushed. */

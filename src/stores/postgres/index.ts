@@ -56,6 +56,7 @@ const CAPABILITIES: Capabilities = {
   counts: true,
   histograms: true,
   workers: true,
+  schedules: true,
 }
 
 /** Ms until a new connection stands, or one of the pool is free. */

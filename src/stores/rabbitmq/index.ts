@@ -48,7 +48,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: true, counts: false, histograms: false, workers: false },
+  ...{ restore: true, counts: false, histograms: false, workers: false, schedules: false },
 }
 
 /** @throws InvalidOption, DriverMissing, StoreUnavailable */

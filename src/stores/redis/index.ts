@@ -35,7 +35,7 @@ const CAPABILITIES: Capabilities = {
   ...{ settings: true, delays: true, priorities: true, keys: true, results: true, logs: true },
   ...{ limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true },
 }
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreVersion, StoreFailed */

@@ -91,7 +91,7 @@ export function mapIn(value: unknown): Readonly<Record<string, unknown>> {
 
 export const textIn = (value: unknown): string => bytesIn(value).toString()
 
-function textOrNull(value: unknown): string | null {
+export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 

@@ -128,7 +128,7 @@ function isKnown({ stores: { state } }: Spill, { id, key, queue, state: own }: J
 }
 
 /** A job that was changed may be one that waits now, of whatever priority. */
-async function changing<T>(spill: Spill, change: () => Promise<T>): Promise<T> {
+export async function changing<T>(spill: Spill, change: () => Promise<T>): Promise<T> {
   return spill.stores.exclusion.change(async () => {
     const answer = await change()
     spill.changed()

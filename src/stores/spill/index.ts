@@ -15,6 +15,7 @@ import { MillpondError } from '../../values/errors.ts'
 import { around } from '../around.ts'
 import type { MemoryState } from '../memory/state.ts'
 import { ahead, find, groups, list, stats } from './both.ts'
+import { bulk } from './bulk.ts'
 import { cancel, remove, requeue, restore, update } from './changes.ts'
 import { claim } from './claim.ts'
 import { Exclusion } from './exclusion.ts'
@@ -39,7 +40,7 @@ type Handlers = {
 
 /** What is not here is of memory alone: claims are all there. */
 const HANDLERS: Handlers = {
-  ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, restore },
+  ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, bulk, restore },
   configure: (spill, input, next) => telling(spill, input.queue, () => next(input)),
   limitGroup: (spill, input, next) => telling(spill, input.queue, () => next(input)),
 }

@@ -33,5 +33,7 @@ function merged(memory: Swept, durable: Swept): Swept {
     more: memory.more || durable.more,
     nextDue: nexts.length === 0 ? null : Math.min(...nexts),
     queues: memory.queues,
+    // Those of the durable store are for the processes that opened it.
+    schedules: memory.schedules,
   }
 }

@@ -36,7 +36,7 @@ const CAPABILITIES: Capabilities = {
     groups: true,
   },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true },
 }
 
 /** With `NODE_DEBUG=millpond`: which file a relative path leads to. */

@@ -13,6 +13,7 @@ import {
   outcomeFrom,
   plainArray,
   storedFence,
+  tagged,
   taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
@@ -81,7 +82,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const results = bodiesText(items.map(({ result }) => result))
       return holdOutcomes(
         items,
-        await held('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(items), results, clock.now]),
+        await held('complete($1, $2, $3, $4, null, $5)', [queue, ...heldValues(items), results, clock.now]),
       )
     },
     async fail({ queue, items }) {
@@ -98,13 +99,13 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
         items,
-        await held('release($1, $2, $3, $4, $5)', [queue, ...heldValues(items), pauses, clock.now]),
+        await held('release($1, $2, $3, $4, null, $5)', [queue, ...heldValues(items), pauses, clock.now]),
       )
     },
     async extend({ queue, lease, items }) {
       const reports = bodiesText(items.map(({ progress }) => progress))
       const values = [queue, lease, ...heldValues(items), reports, clock.now]
-      const outcomes = (await texts('extend($1, $2, $3, $4, $5, $6)', values)) ?? []
+      const outcomes = (await texts('extend($1, $2, $3, $4, $5, null, $6)', values)) ?? []
       return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'))
     },
     async cancel({ ids }) {
@@ -136,6 +137,39 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
           ? [plainArray(request.ids), null, null, clock.now, null]
           : [null, request.queue, request.limit, clock.now, request.until ?? null]
       await answer('requeue($1, $2, $3, $4, $5)', values)
+    },
+    async fire({ firings }) {
+      const sent = firings.map(({ jobs, ...firing }) => ({ ...firing, jobs: JSON.parse(jobsText(jobs)) }))
+      const outcomes = await answer('fire($1, $2)', [JSON.stringify(sent), clock.now])
+      const isFired = (outcome: unknown) => JSON.stringify(outcome).includes('"fired"')
+      return firings.map((_, at) =>
+        Array.isArray(outcomes) && isFired(outcomes[at]) ? { status: 'fired', jobs: [] } : { status: 'stale' },
+      )
+    },
+    async declare({ schedules }) {
+      const items = schedules.map((each) => ({ ...each, job: { ...each.job, data: tagged(each.job.data) } }))
+      await answer('declare_schedules($1, $2)', [JSON.stringify(items), clock.now])
+      return []
+    },
+    async pauseSchedule({ name, paused }) {
+      return (await answer('pause_schedule($1, $2, $3)', [name, paused, clock.now])) === true
+    },
+    async bulk({ queue, state, change, limit, filter }) {
+      const priority = change.kind === 'update' ? (change.priority ?? null) : null
+      const values = [
+        queue,
+        state,
+        change.kind,
+        limit,
+        null,
+        JSON.stringify(filter ?? {}),
+        null,
+        priority,
+        null,
+        clock.now,
+      ]
+      await answer('bulk($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', values)
+      return { looked: 0, matched: 0, changed: 0, sample: [], next: null, now: clock.now }
     },
     async sweep({ limit }) {
       await answer('sweep($1, $2)', [limit, clock.now])

@@ -15,17 +15,20 @@ from typing import Any, Final
 import psycopg
 
 from millpond.jobs import (
-    BELL_KINDS, Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued,
-    RestoreOutcome, State, Swept, UpdateOutcome,
+    BELL_KINDS, Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed,
+    Record, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
+from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.postgres import configure as configuring
 from millpond.stores.postgres import find as looking
 from millpond.stores.postgres import list as listing
+from millpond.stores.postgres import schedules as scheduling
 from millpond.stores.postgres import stats as figures
 from millpond.stores.postgres import workers as registry
 from millpond.stores.postgres.calls import Calls, json_of
+from millpond.stores.postgres.bulk import bulk
 from millpond.stores.postgres.cancel import cancel
 from millpond.stores.postgres.claim import claim
 from millpond.stores.postgres.connection import Connected, ask, coded, connect, run
@@ -86,6 +89,12 @@ class PostgresStore(Store):
     ) -> Removed:
         return remove(self._calls, ids, queue, state, limit)
 
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        return bulk(self._calls, queue, state, change, limit, after, filter, until)
+
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         return restore(self._calls, records)
 
@@ -114,6 +123,21 @@ class PostgresStore(Store):
 
     def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
         return registry.workers(self._calls, queue)
+
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        return scheduling.declare(self._calls, schedules)
+
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        return scheduling.schedules(self._calls, limit, after, name)
+
+    def _pause_schedule(self, name: str, paused: bool) -> bool:
+        return scheduling.pause_schedule(self._calls, name, paused)
+
+    def _remove_schedule(self, name: str) -> bool:
+        return scheduling.remove_schedule(self._calls, name)
+
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        return scheduling.fire(self._calls, firings)
 
     def begin(self) -> HandlerTransaction:
         with coded():

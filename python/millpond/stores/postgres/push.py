@@ -23,7 +23,7 @@ def push(calls: Calls, jobs: Sequence[NewJob]) -> Sequence[Pushed]:
     while True:
         try:
             given = _given(jobs, own=True, again=again, listener=calls.listener, now=calls.now)
-            return _pushed(calls, jobs, calls.answer("push_jobs", **given))
+            return pushed_of(calls, calls.answer("push_jobs", **given), jobs)
         except MillpondError as error:
             # After a lost answer nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
             again = again or isinstance(error, LostAnswer)
@@ -46,7 +46,7 @@ def push_within(calls: Calls, tx: psycopg.Connection[Any], jobs: Sequence[NewJob
             raise MillpondError("TransactionMismatch", "tx is on another database than the store")
         sql, *given = json_of("push_jobs", _given(jobs, own=False, now=calls.now))
         answers = ask(tx, calls.schema.sql(sql), given)
-    return _pushed(calls, jobs, answers)
+    return pushed_of(calls, answers, jobs)
 
 
 def _install_of(calls: Calls, tx: psycopg.Connection[Any]) -> object:
@@ -57,16 +57,19 @@ def _install_of(calls: Calls, tx: psycopg.Connection[Any]) -> object:
 
 
 def _given(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
-    fields = [{camel(name): value for name, value in vars(job).items()} | {"data": tagged(job.data)} for job in jobs]
-    return {"jobs": json.dumps(fields), **more}
+    return {"jobs": json.dumps([fields_of_job(job) for job in jobs]), **more}
 
 
-def _pushed(calls: Calls, jobs: Sequence[NewJob], answers: Sequence[str]) -> Sequence[Pushed]:
+def fields_of_job(job: NewJob) -> dict[str, Any]:
+    return {camel(name): value for name, value in vars(job).items()} | {"data": tagged(job.data)}
+
+
+def pushed_of(calls: Calls, answers: Sequence[str], jobs: Sequence[NewJob] = ()) -> Sequence[Pushed]:
     found = []
-    for job, answer in zip(jobs, answers, strict=True):
+    for at, answer in enumerate(answers):
         status: Any
         status, id = answer.split(" ")
         if status == "full":
-            calls.ask("room", job.queue)
+            calls.ask("room", jobs[at].queue)
         found.append(Pushed(status, id))
     return found

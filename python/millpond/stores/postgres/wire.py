@@ -30,6 +30,10 @@ def body_of(encoding: Encoding, text: str) -> Body:
     return Body(encoding, text if encoding == "json" else base64.b64decode(text))
 
 
+def untagged(text: str) -> Body:
+    return body_of(_TAGS[text[0]], text[1:])
+
+
 def fence_of(item: Held) -> int:
     # 0 is nobody's.
     return item.fence if item.fence <= _MOST_FENCE else 0
@@ -45,7 +49,7 @@ def outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome
 
 
 def record_of(told: Mapping[str, Any]) -> Record:
-    bodies = {name: told[name] and body_of(_TAGS[told[name][0]], told[name][1:]) for name in BODIES}
+    bodies = {name: told[name] and untagged(told[name]) for name in BODIES}
     error = None if told["error"] is None else JobError.from_json(told["error"])
     log = tuple(told["log"].split("\n")) if told["log"] else ()
     return read(Record, told, **bodies, error=error, log=log)

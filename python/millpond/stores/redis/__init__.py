@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued, RestoreOutcome, State, Swept,
-    UpdateOutcome,
+    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued,
+    RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
+from millpond.schedules import Declaration, DeclareOutcome, DueSchedules, Fired, Firing, ScheduleRecord
 from millpond.store import Clock, HandlerTransaction, Store
+from millpond.stores.redis import schedules as scheduling
 from millpond.stores.redis import workers as working
+from millpond.stores.redis.bulk import bulk
 from millpond.stores.redis.cancel import cancel
 from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.configure import Configurer
@@ -36,6 +39,8 @@ from millpond.stores.redis.server import Server
 from millpond.stores.redis.stats import record, stats, stats_of
 from millpond.stores.redis.sweep import Sweep
 from millpond.stores.redis.update import update
+
+T = TypeVar("T")
 
 
 class RedisStore(Store):
@@ -75,11 +80,14 @@ class RedisStore(Store):
             raise MillpondError("NotSupported", "Redis is not the caller's database")
         pusher = Pusher(self._registry, jobs)
         pushed = pusher.push()
+        self._after(pusher)
+        return pushed
+
+    def _after(self, pusher: Pusher) -> None:
         for queue in pusher.lost_settings:
             self._configurer.restore(queue)
-        for queue in {job.queue for job, outcome in zip(jobs, pushed, strict=True) if outcome.status == "pushed"}:
+        for queue in pusher.pushed_to:
             self._notifier.ring("work", queue)
-        return pushed
 
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
@@ -107,6 +115,11 @@ class RedisStore(Store):
         swept = sweep.run()
         for queue in sweep.woken:
             self._notifier.ring("work", queue)
+        now, due, next_at = self._firing(lambda firings: firings.due())
+        if next_at is not None:
+            swept.next_due = min(next_at - now, next_at if swept.next_due is None else swept.next_due)
+        if due:
+            swept.schedules = DueSchedules(now, due)
         for lost in swept.lost:
             if lost.state == "dead":
                 self._notifier.ring("finished", lost.queue, (lost.id,))
@@ -159,8 +172,37 @@ class RedisStore(Store):
             self._configurer.forget(queue)
         return removed
 
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        return bulk(self._registry, self._notifier, queue, state, change, limit, after, filter, until)
+
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         return restore(self._registry, self._notifier, records)
+
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        return scheduling.declare(self._registry, schedules)
+
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        return scheduling.schedules(self._registry, limit, after, name)
+
+    def _pause_schedule(self, name: str, paused: bool) -> bool:
+        return scheduling.pause_schedule(self._registry, name, paused)
+
+    def _remove_schedule(self, name: str) -> bool:
+        return scheduling.remove_schedule(self._registry, name)
+
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        return self._firing(lambda each: each.fire(firings))
+
+    def _firing(self, work: Callable[[scheduling.Firings], T]) -> T:
+        firings = scheduling.Firings(self._registry)
+        try:
+            return work(firings)
+        finally:
+            for pusher in firings.pushers:
+                self._after(pusher)
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")

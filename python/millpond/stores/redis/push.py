@@ -10,37 +10,48 @@ from millpond.stores.redis.registry import Registry, group_by_part
 from millpond.stores.redis.routing import Part, partition_of
 from millpond.stores.redis.wire import encoded, to_bytes, to_id
 
+TOO_LATE = 2
+
 
 class Pusher:
-    """A push: a call per partition and 500 jobs. `lost_settings`: queues that the server had to make anew."""
+    """A push: a call per partition and 500 jobs. `lost_settings`: queues that the server had to make anew. With `decided`, the time of
+    firings, it pushes their jobs: each once, and even where there is no room."""
 
-    def __init__(self, registry: Registry, jobs: Sequence[NewJob]) -> None:
-        self._registry, self._jobs = registry, jobs
+    def __init__(self, registry: Registry, jobs: Sequence[NewJob], decided: int | None = None) -> None:
+        self._registry, self.jobs = registry, jobs
+        self._script, self._more = ("push", []) if decided is None else ("fire", [decided])
         self._pushed: dict[int, Pushed] = {}
         self.lost_settings: set[str] = set()
 
     def push(self) -> list[Pushed]:
-        for queue in dict.fromkeys(job.queue for job in self._jobs):
+        pushed = self.outcomes()
+        if pushed and pushed[0].error and all(each.error for each in pushed):
+            raise pushed[0].error
+        return pushed
+
+    def outcomes(self) -> list[Pushed]:
+        for queue in dict.fromkeys(job.queue for job in self.jobs):
             floor = None if queue in self._registry.known else self._registry.register(queue)
-            again = self._push_queue(queue, [at for at, job in enumerate(self._jobs) if job.queue == queue], floor)
+            again = self._push_queue(queue, [at for at, job in enumerate(self.jobs) if job.queue == queue], floor)
             if again:
                 # Nothing was stored of these: the queue is new or was removed, and may have other partitions now.
                 again = self._push_queue(queue, again, self._registry.register(queue))
             self._fail(again, MillpondError("StoreFailed", f"the queue {queue} cannot be made"))
-        pushed = [self._pushed[at] for at in range(len(self._jobs))]
-        if pushed and pushed[0].error and all(each.error for each in pushed):
-            raise pushed[0].error
-        return pushed
+        return [self._pushed[at] for at in range(len(self.jobs))]
+
+    @property
+    def pushed_to(self) -> set[str]:
+        return {self.jobs[at].queue for at, outcome in self._pushed.items() if outcome.status == "pushed"}
 
     def _push_queue(self, queue: str, indexes: list[int], floor: int | None) -> list[int]:
         """The answer is the jobs of which nothing was stored."""
         parts, again = self._registry.parts(queue), list[int]()
         if len(parts) > 1:
             # A group's jobs lie in one partition, and a key's in one: these may be two.
-            both = [at for at in indexes if None not in (self._jobs[at].key, self._jobs[at].group)]
+            both = [at for at in indexes if None not in (self.jobs[at].key, self.jobs[at].group)]
             self._fail(both, MillpondError("NotSupported", f"a job of {queue}, which has partitions, has a key and a group"))
             indexes = [at for at in indexes if at not in self._pushed]
-        routed = ((at, self._jobs[at]) for at in indexes)
+        routed = ((at, self.jobs[at]) for at in indexes)
         by_part = group_by_part((parts[partition_of(job.id, job.key, job.group, len(parts))], at) for at, job in routed)
         for part, chunk in [(part, chunk) for part, chosen in by_part.items() for chunk in chunks(chosen)]:
             try:
@@ -50,14 +61,16 @@ class Pusher:
         return again
 
     def _push_part(self, part: Part, chunk: Sequence[int], floor: int | None) -> Sequence[int]:
-        jobs = [self._jobs[at] for at in chunk]
+        jobs = [self.jobs[at] for at in chunk]
         values: dict[tuple[Any, ...], int] = {}
         which = [values.setdefault(_values(job), len(values) + 1) for job in jobs]
         data = [encoded(job.data) for job in jobs]
         sizes = [len(each) for each in data]
-        head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes, self._registry.known[part.queue]]
+        head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes, self._registry.known[part.queue], *self._more]
         items = [b"".join(to_bytes(job.id) for job in jobs), b"".join(data)]
-        answer = self._registry.connection.on_part("push", part, head, items)
+        answer = self._registry.connection.on_part(self._script, part, head, items)
+        if answer and answer[0] == TOO_LATE:
+            raise MillpondError("StoreUnavailable", f"a firing for {part.queue} was sent too late")
         if not answer or not answer[0]:
             self.lost_settings.add(part.queue)
         if not answer:
@@ -72,7 +85,7 @@ class Pusher:
 
     def _fail(self, indexes: Iterable[int], error: MillpondError) -> None:
         for at in indexes:
-            self._pushed[at] = Pushed("failed", self._jobs[at].id, error)
+            self._pushed[at] = Pushed("failed", self.jobs[at].id, error)
 
 
 def _values(job: NewJob) -> tuple[Any, ...]:

@@ -68,12 +68,18 @@ def unpack_absent(data: bytes) -> list[Any]:
     return [None if each is False else each for each in msgpack.unpackb(data)]
 
 
+def list_before(value: bytes) -> tuple[list[Any], bytes]:
+    """A list that stands before other bytes, and those."""
+    unpacker = msgpack.Unpacker(unicode_errors="replace", max_buffer_size=0)
+    unpacker.feed(value)
+    found: list[Any] = unpacker.unpack()
+    return found, value[unpacker.tell() :]
+
+
 def facts(record: bytes) -> dict[str, Any]:
     """What only `update` changes about a job."""
-    unpacker = msgpack.Unpacker(unicode_errors="replace", max_buffer_size=0)
-    unpacker.feed(record)
-    fields: list[Any] = unpacker.unpack()
-    data = decoded(record[unpacker.tell() :]) or Body("json", "null")
+    fields, rest = list_before(record)
+    data = decoded(rest) or Body("json", "null")
     # What is absent at the end is left out.
     told = dict.fromkeys(_FACTS) | {name: value or None for name, value in zip(_FACTS[4:], fields[4:])}
     return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data}

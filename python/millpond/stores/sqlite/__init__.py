@@ -16,15 +16,18 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued, RestoreOutcome,
-    State, Swept, UpdateOutcome,
+    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed,
+    Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
+from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.sqlite import configure as configuring
 from millpond.stores.sqlite import find as looking
 from millpond.stores.sqlite import list as listing
+from millpond.stores.sqlite import schedules as scheduling
 from millpond.stores.sqlite import workers as registry
+from millpond.stores.sqlite.bulk import bulk
 from millpond.stores.sqlite.cancel import cancel
 from millpond.stores.sqlite.claim import claim
 from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
@@ -152,6 +155,13 @@ class SqliteStore(Store):
         with self._writing() as tx:
             return remove(tx, ids, queue, state, limit)
 
+    def bulk(
+        self, queue: str, state: State, change: BulkChange, limit: int, after: str | None = None, filter: JobFilter | None = None,
+        until: int | None = None,
+    ) -> BulkStep:  # fmt: skip
+        with self._writing() as tx:
+            return bulk(tx, queue, state, change, limit, after, filter, until)
+
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         with self._writing() as tx:
             return [restore(tx, record) for record in records]
@@ -192,6 +202,26 @@ class SqliteStore(Store):
     def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
         with self._reading() as tx:
             return registry.workers(tx, queue)
+
+    def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
+        with self._writing() as tx:
+            return [scheduling.declare(tx, each) for each in schedules]
+
+    def schedules(self, limit: int, after: str | None = None, name: str | None = None) -> Sequence[ScheduleRecord]:
+        with self._reading() as tx:
+            return scheduling.schedules(tx, limit, after, name)
+
+    def _pause_schedule(self, name: str, paused: bool) -> bool:
+        with self._writing() as tx:
+            return scheduling.pause_schedule(tx, name, paused)
+
+    def _remove_schedule(self, name: str) -> bool:
+        with self._writing() as tx:
+            return scheduling.remove_schedule(tx, name)
+
+    def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
+        with self._writing() as tx:
+            return [scheduling.fire(tx, each) for each in firings]
 
     def begin(self) -> HandlerTransaction:
         with coded():

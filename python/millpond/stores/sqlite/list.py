@@ -29,13 +29,13 @@ def jobs_in(
     looked_at = size = 0
     while looked_at < max(limit, MOST_LOOKED_AT) and size < MOST_BYTES:
         count = LOOK if filter else limit
-        places = _places(tx, queue, state, key, seq, count)
-        matching = {row["seq"]: row for row in _matching(tx, places, filter)} if filter else None
+        places = places_in(tx, queue, state, key, seq, count)
+        passing = {row["seq"]: row for row in matching(tx, places, filter)} if filter else None
         for place in places:
             key, seq = place["key"], place["seq"]
-            if matching is not None:
-                size += matching[seq]["bytes"]
-                if not matching[seq]["matches"]:
+            if passing is not None:
+                size += passing[seq]["bytes"]
+                if not passing[seq]["matches"]:
                     continue
             if row := tx.row("list/job", seq=seq):
                 jobs.append(Listed(**vars(record_of(row)), cursor=f"{state}.{key}.{seq}"))
@@ -47,14 +47,14 @@ def jobs_in(
     return Page(jobs, f"{state}.{key}.{seq}")
 
 
-def _places(tx: Transaction, queue: str, state: State, key: int, seq: int, limit: int) -> Sequence[sqlite3.Row]:
+def places_in(tx: Transaction, queue: str, state: State, key: int, seq: int, limit: int) -> Sequence[sqlite3.Row]:
     known, statement = tx.queue(queue), str("final" if state in FINAL else state)
     if known and known.grouped and state == "waiting":
         statement = "lines"
     return tx.rows(f"list/{statement}", queue=queue, state=state, limit=limit, key=key, seq=seq)
 
 
-def _matching(tx: Transaction, places: Sequence[sqlite3.Row], filter: JobFilter) -> Sequence[sqlite3.Row]:
+def matching(tx: Transaction, places: Sequence[sqlite3.Row], filter: JobFilter) -> Sequence[sqlite3.Row]:
     return tx.rows("list/matching", seqs=json.dumps([place["seq"] for place in places]), **vars(filter))
 
 

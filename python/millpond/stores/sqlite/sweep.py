@@ -3,6 +3,8 @@ from __future__ import annotations
 import sqlite3
 
 from millpond.jobs import FINAL, Lost, Swept
+from millpond.schedules import DueSchedules
+from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -21,6 +23,11 @@ def sweep(tx: Transaction, limit: int) -> Swept:
     if busy:
         rows = tx.rows("sweep/look")
     swept.next_due = min((max(0, row["due_at"] - tx.now) for row in rows if row["due_at"] is not None), default=None)
+    schedules, next_at = due_schedules(tx)
+    if next_at is not None:
+        swept.next_due = min(next_at - tx.now, next_at if swept.next_due is None else swept.next_due)
+    if schedules:
+        swept.schedules = DueSchedules(tx.now, schedules)
     swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
     return swept
 

@@ -38,18 +38,18 @@ class Transaction:
         self._queues: dict[str, Queue] = {}
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
-    def rows(self, name: str, **parameters: Any) -> list[sqlite3.Row]:
+    def rows(self, name: str, /, **parameters: Any) -> list[sqlite3.Row]:
         return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).fetchall()
 
-    def row(self, name: str, **parameters: Any) -> sqlite3.Row | None:
+    def row(self, name: str, /, **parameters: Any) -> sqlite3.Row | None:
         return next(iter(self.rows(name, **parameters)), None)
 
-    def value(self, name: str, **parameters: Any) -> Any:
+    def value(self, name: str, /, **parameters: Any) -> Any:
         """The first column of the first row."""
         row = self.row(name, **parameters)
         return None if row is None else row[0]
 
-    def changes(self, name: str, **parameters: Any) -> int:
+    def changes(self, name: str, /, **parameters: Any) -> int:
         return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).rowcount
 
     def queue(self, name: str) -> Queue | None:

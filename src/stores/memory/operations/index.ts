@@ -1,5 +1,6 @@
 import type { Operations } from '../../../store.ts'
 import type { MemoryState } from '../state.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -11,6 +12,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -38,6 +40,7 @@ export function operationsOf(state: MemoryState): Operations {
     update: on(update),
     requeue: on(requeue),
     remove: on(remove),
+    bulk: on(bulk),
     restore: on(restore),
     find: on(find),
     list: on(list),
@@ -47,5 +50,10 @@ export function operationsOf(state: MemoryState): Operations {
     record: on(record),
     heartbeat: on(heartbeat),
     workers: on(workers),
+    declare: on(declare),
+    schedules: on(schedules),
+    pauseSchedule: on(pauseSchedule),
+    removeSchedule: on(removeSchedule),
+    fire: on(fire),
   }
 }

@@ -17,11 +17,10 @@ export function list({ queues, jobs: known }: MemoryState, request: ListRequest)
   const queue = queues.get(name)
   const jobs: ListedRecord[] = []
   if (queue === undefined) return { jobs, next: null }
-  const [key, number, id = ''] = request.after === undefined ? [] : (cursorFields(state, request.after) ?? [])
-  const after = key === undefined ? null : { key: Number(key), number: Number(number), job: known.get(id) }
+  const after = placeIn({ jobs: known }, state, request.after)
   let lookedAt = 0
   for (const job of jobsAfter(queue, state, after)) {
-    const cursor = cursorOf(state, keyOf(job, state), numberOf(job, state), job.id)
+    const cursor = cursorAt(job, state)
     if (passes(job, filter)) jobs.push({ ...job.toRecord(), cursor })
     lookedAt++
     if (jobs.length === limit || lookedAt === Math.max(limit, MOST_LOOKED_AT)) return { jobs, next: cursor }
@@ -29,7 +28,20 @@ export function list({ queues, jobs: known }: MemoryState, request: ListRequest)
   return { jobs, next: null }
 }
 
-function passes(job: Job, filter: JobFilter): boolean {
+export const cursorAt = (job: Job, state: JobState): string =>
+  cursorOf(state, keyOf(job, state), numberOf(job, state), job.id)
+
+/** What a cursor holds; null: the list begins. */
+export function placeIn(
+  { jobs }: Pick<MemoryState, 'jobs'>,
+  state: JobState,
+  cursor: string | undefined,
+): Cursor | null {
+  const [key, number, id = ''] = cursor === undefined ? [] : (cursorFields(state, cursor) ?? [])
+  return key === undefined ? null : { key: Number(key), number: Number(number), job: jobs.get(id) }
+}
+
+export function passes(job: Job, filter: JobFilter): boolean {
   const { group = job.group ?? '', key = job.key, errorCode, errorText, pushedFrom, pushedBefore, text } = filter
   const pushedAt = ORIGIN + job.pushedAt
   return (

@@ -5,6 +5,11 @@ import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
 export function push(state: MemoryState, { jobs }: Input<'push'>): PushOutcome[] | Promise<PushOutcome[]> {
+  const outcomes = pushNow(state, jobs)
+  return state.tick.mayEnd()?.then(() => outcomes) ?? outcomes
+}
+
+export function pushNow(state: MemoryState, jobs: readonly NewJob[]): PushOutcome[] {
   const now = state.now()
   const outcomes: PushOutcome[] = []
   let queue: MemoryQueue | undefined
@@ -12,7 +17,7 @@ export function push(state: MemoryState, { jobs }: Input<'push'>): PushOutcome[]
     if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
     outcomes.push(pushOne(state, queue, job, now))
   }
-  return state.tick.mayEnd()?.then(() => outcomes) ?? outcomes
+  return outcomes
 }
 
 function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: number): PushOutcome {

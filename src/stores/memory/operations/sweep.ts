@@ -6,7 +6,7 @@ import type { MemoryState } from '../state.ts'
 
 export function sweep(state: MemoryState, { limit }: Input<'sweep'>): Swept {
   const now = state.now()
-  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
   let forgotten = 0
   for (const queue of state.queues.values()) {
     swept.promoted += promote(state, queue, now, limit - swept.promoted)
@@ -18,6 +18,9 @@ export function sweep(state: MemoryState, { limit }: Input<'sweep'>): Swept {
     if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
   }
   state.workers.forgetSilent(now)
+  const { nextAt, due } = state.schedules.due(ORIGIN + now)
+  if (nextAt !== null) swept.nextDue = Math.min(swept.nextDue ?? Number.POSITIVE_INFINITY, nextAt - ORIGIN - now)
+  if (due.length > 0) swept.schedules = { now: ORIGIN + now, due }
   swept.queues = state.queues.size
   swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept

@@ -1,6 +1,7 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
 import type { Operations } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -12,6 +13,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -35,6 +37,7 @@ export function operationsOf(context: StoreContext): Operations {
     update: operation(update),
     requeue: operation(requeue),
     remove: operation(remove),
+    bulk: operation(bulk),
     restore: operation(restore),
     find: operation(find),
     list: operation(list),
@@ -44,5 +47,10 @@ export function operationsOf(context: StoreContext): Operations {
     record: operation(record),
     heartbeat: operation(heartbeat),
     workers: operation(workers),
+    declare: operation(declare),
+    schedules: operation(schedules),
+    pauseSchedule: operation(pauseSchedule),
+    removeSchedule: operation(removeSchedule),
+    fire: operation(fire),
   }
 }

@@ -18,7 +18,7 @@ export async function sweep(context: StoreContext, { limit }: { limit: number })
   }
   const lost = context.lost.splice(0, limit)
   const more = ended >= limit || context.lost.length > 0
-  return { lost, promoted: 0, expired: 0, more, nextDue: null, queues: context.queues.names.length }
+  return { lost, promoted: 0, expired: 0, more, nextDue: null, queues: context.queues.names.length, schedules: null }
 }
 
 async function takeBack(

@@ -1,6 +1,7 @@
 /** The operations: a line for each, as contract/operations.md has them. */
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
+import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
@@ -12,6 +13,7 @@ import { push } from './push.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from './schedules.ts'
 import { record, stats } from './stats.ts'
 import { sweep } from './sweep.ts'
 import { update } from './update.ts'
@@ -37,6 +39,7 @@ export function operationsOf(context: StoreContext): Operations {
     update: of<'update'>(update),
     requeue: of<'requeue'>(requeue),
     remove: of<'remove'>(remove),
+    bulk: of<'bulk'>(bulk),
     restore: of<'restore'>(restore),
     find: of<'find'>(find),
     list: of<'list'>(list),
@@ -46,5 +49,10 @@ export function operationsOf(context: StoreContext): Operations {
     record: of<'record'>(record),
     heartbeat: of<'heartbeat'>(heartbeat),
     workers: of<'workers'>(workers),
+    declare: of<'declare'>(declare),
+    schedules: of<'schedules'>(schedules),
+    pauseSchedule: of<'pauseSchedule'>(pauseSchedule),
+    removeSchedule: of<'removeSchedule'>(removeSchedule),
+    fire: of<'fire'>(fire),
   }
 }

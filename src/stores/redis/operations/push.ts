@@ -17,22 +17,29 @@ export const homeOf = (partitions: readonly Partition[], job: Routed): Partition
 export const partOfJob = ({ queues }: StoreContext, job: NewJob): string =>
   homeOf(queues.known(job.queue) ?? [], job)?.part ?? job.queue
 
+/** `fire` stores the jobs of schedules, each once, and even where there is no room; it was decided at this time. */
+type Script = { name: 'push' } | { name: 'fire'; decided: number }
+
 /** What was stored of a push that failed is found there when the push is repeated. */
 export async function push(context: StoreContext, { jobs }: Input<'push'>): Promise<PushOutcome[]> {
   context.calls.assertOpen()
+  const outcomes = await pushBy(context, jobs, { name: 'push' })
+  const [first] = outcomes
+  if (first?.error !== undefined && outcomes.every(({ status }) => status === 'failed')) throw first.error
+  return outcomes
+}
+
+export async function pushBy(context: StoreContext, jobs: readonly NewJob[], script: Script): Promise<PushOutcome[]> {
   const answers = await askEach(
     jobs,
     ({ queue }) => queue,
-    (queue, own) => pushToQueue(context, queue, own),
+    (queue, own) => pushToQueue(context, script, queue, own),
   )
-  const outcomes = answers.map((answer, at): PushOutcome => {
+  return answers.map((answer, at): PushOutcome => {
     if (answer !== undefined && !(answer instanceof MillpondError)) return answer
     const error = answer ?? new MillpondError('StoreFailed', 'push: Redis gave no answer for a job')
     return { status: 'failed', id: jobs[at]?.id ?? '', error }
   })
-  const [first] = outcomes
-  if (first?.error !== undefined && outcomes.every(({ status }) => status === 'failed')) throw first.error
-  return outcomes
 }
 
 /**
@@ -44,6 +51,7 @@ export async function push(context: StoreContext, { jobs }: Input<'push'>): Prom
  */
 async function pushToQueue(
   context: StoreContext,
+  script: Script,
   queue: string,
   jobs: readonly NewJob[],
   floor: number | null = null,
@@ -55,8 +63,8 @@ async function pushToQueue(
     jobs,
     (job) => (isPlaceable(partitions, job) ? homeOf(partitions, job) : undefined),
     async (partition, own) =>
-      (await pushTo(context, partition, own, given)) ??
-      (await pushToQueue(context, queue, own, (await queues.create(queue)).floor)),
+      (await pushTo(context, script, partition, own, given)) ??
+      (await pushToQueue(context, script, queue, own, (await queues.create(queue)).floor)),
   )
   return answers.map((answer, at) => answer ?? notPlaceable(queue, jobs[at]?.id))
 }
@@ -73,6 +81,7 @@ export function notPlaceable(queue: string, id: string | undefined): MillpondErr
 /** @returns null where nothing was stored, since the partition is not listed */
 async function pushTo(
   context: StoreContext,
+  script: Script,
   partition: Partition,
   jobs: readonly NewJob[],
   floor: number | null,
@@ -82,11 +91,12 @@ async function pushTo(
   const { values, which } = distinctValues(jobs)
   const ids = idsBytes(jobs)
   const { sizes, bytes } = inOnePiece(jobs.map(({ data }) => encodedBytes(data)))
-  const [listed, ...answers] = await callScript(context, 'push', partition, {
-    head: [floor, values, which, sizes, partition.count],
+  const [listed, ...answers] = await callScript(context, script.name, partition, {
+    head: [floor, values, which, sizes, partition.count, ...(script.name === 'fire' ? [script.decided] : [])],
     items: [ids, bytes],
     safe: true,
   })
+  if (listed === TOO_LATE) throw new MillpondError('StoreUnavailable', `a firing for ${queue} was sent too late`)
   if (listed !== 1) restoreSettings(context, queue)
   if (listed === undefined) return null
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay < SOON)) notifier.local.ring('work', queue)
@@ -117,6 +127,8 @@ function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: 
 }
 
 const PUSHED = 0
+/** Instead of `listed`, of a firing. */
+const TOO_LATE = 2
 
 function outcomeOf(answer: unknown, id: string): PushOutcome {
   if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }

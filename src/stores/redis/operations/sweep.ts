@@ -12,6 +12,7 @@ import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
 import { inTime } from '../patience.ts'
 import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
+import { type SweptSchedules, sweepSchedules } from './schedules.ts'
 import { statsOf } from './stats.ts'
 import { forgetWorkers } from './workers.ts'
 
@@ -50,13 +51,17 @@ export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): P
   const dues = await look(buckets, Math.min(limit, MAX_ITEMS_PER_CALL))
   const partitions = [...dues.values()].flatMap((due) => due.partitions)
   for (const partition of partitions) await answersOf([sweepPartition(context, partition, limit)], true)
-  await answersOf([checkList(context)], true)
+  const [, told] = await answersOf<SweptSchedules | undefined>([checkList(context), sweepSchedules(context)], true)
+  const scheduled = typeof told === 'object' ? told.value : undefined
+  if (scheduled?.error !== undefined) failures.note(scheduled.error)
   if (found.trouble !== undefined) failures.note(found.trouble.reason)
   found.trouble = undefined
-  if (found.promoted === 0 && found.expired === 0 && found.lost.length === 0) failures.throwFirst()
+  const due = scheduled?.due ?? []
+  if (found.promoted === 0 && found.expired === 0 && found.lost.length === 0 && due.length === 0) failures.throwFirst()
   const changed = [...new Set(partitions.map(({ bucket }) => bucket))]
   for (const [bucket, due] of await look(changed, 0)) dues.set(bucket, due)
   const times = [...dues.values()].flatMap(({ next }) => next ?? [])
+  if (scheduled !== undefined && scheduled.nextAt !== null) times.push(scheduled.nextAt - scheduled.now)
   const { lost, promoted, expired, groups } = found
   Object.assign(found, nothingFound())
   return {
@@ -66,6 +71,7 @@ export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): P
     more: Math.max(promoted, lost.length, expired, groups) >= limit,
     nextDue: times.length === 0 ? null : Math.min(...times),
     queues: context.queueCount,
+    schedules: scheduled === undefined || due.length === 0 ? null : { now: scheduled.now, due },
   }
 }
 
@@ -77,7 +83,7 @@ function leaveOut({ silentBuckets }: StoreContext, bucket: number, look: Promise
 }
 
 /** Forgets workers, and puts those queues back into the list that it has lost. */
-async function checkList(context: StoreContext): Promise<void> {
+async function checkList(context: StoreContext): Promise<undefined> {
   const { queues } = context
   context.queueCount = await forgetWorkers(context)
   if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)

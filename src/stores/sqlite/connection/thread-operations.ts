@@ -2,6 +2,7 @@
  * The operations, as contract/sqlite/ has them. Each runs inside a transaction that someone else begins and ends;
  * `queues.write()` must run before its commit.
  */
+import { bulk } from '../operations/bulk.ts'
 import { cancel } from '../operations/cancel.ts'
 import { claim } from '../operations/claim.ts'
 import { configure, limitGroup, settings } from '../operations/configure.ts'
@@ -13,6 +14,7 @@ import { push } from '../operations/push.ts'
 import { remove } from '../operations/remove.ts'
 import { requeue } from '../operations/requeue.ts'
 import { restore } from '../operations/restore.ts'
+import { declare, fire, pauseSchedule, removeSchedule, schedules } from '../operations/schedules.ts'
 import { record, stats } from '../operations/stats.ts'
 import { sweep } from '../operations/sweep.ts'
 import { update } from '../operations/update.ts'
@@ -21,9 +23,10 @@ import { heartbeat, workers } from '../operations/workers.ts'
 export const OPERATIONS = {
   ...{ configure, limitGroup, settings },
   ...{ push, claim, complete, fail, release, extend, sweep },
-  ...{ cancel, update, requeue, remove, restore },
+  ...{ cancel, update, requeue, remove, bulk, restore },
   ...{ find, list, groups, ahead },
   ...{ stats, record, heartbeat, workers },
+  ...{ declare, schedules, pauseSchedule, removeSchedule, fire },
 }
 export type ThreadOperations = typeof OPERATIONS
 
@@ -32,7 +35,7 @@ export type ThreadOperations = typeof OPERATIONS
  * time: by themselves, these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
  */
 export const READING: ReadonlySet<string> = new Set([
-  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'settings', 'stats', 'sweep', 'workers'],
+  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'schedules', 'settings', 'stats', 'sweep', 'workers'],
 ])
 
 /**

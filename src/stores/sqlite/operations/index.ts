@@ -40,6 +40,7 @@ export function operationsOf(client: ThreadClient): Operations {
       }),
     requeue: (input) => client.call('requeue', input),
     remove: (input) => client.call('remove', input),
+    bulk: (input) => client.call('bulk', input),
     restore: ({ records }) =>
       client.call('restore', {
         records: records.map((record) => ({
@@ -57,5 +58,19 @@ export function operationsOf(client: ThreadClient): Operations {
     record: (input) => client.call('record', input),
     heartbeat: (input) => client.call('heartbeat', input),
     workers: (input) => client.call('workers', input),
+    declare: ({ schedules }) =>
+      client.call('declare', {
+        schedules: schedules.map((each) => ({ ...each, job: { ...each.job, data: copyEncoded(each.job.data) } })),
+      }),
+    schedules: (input) => client.call('schedules', input),
+    pauseSchedule: (input) => client.call('pauseSchedule', input),
+    removeSchedule: (input) => client.call('removeSchedule', input),
+    fire: ({ firings }) =>
+      client.call('fire', {
+        firings: firings.map((each) => ({
+          ...each,
+          jobs: each.jobs.map((job) => ({ ...job, data: copyEncoded(job.data) })),
+        })),
+      }),
   }
 }

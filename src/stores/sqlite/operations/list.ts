@@ -7,7 +7,7 @@ import type { StoreContext } from '../queues.ts'
 import { recordFrom } from './find.ts'
 
 /** Of each state, where its first page begins, by what orders it. */
-const FIRST: Readonly<Record<JobState, number>> = {
+export const FIRST: Readonly<Record<JobState, number>> = {
   waiting: 10,
   ...{ scheduled: Number.MIN_SAFE_INTEGER, running: Number.MIN_SAFE_INTEGER },
   ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
@@ -16,9 +16,9 @@ const FIRST: Readonly<Record<JobState, number>> = {
 const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
 /** Data that a filter by text looks at in a call. */
-const MOST_BYTES = 16 * 1024 * 1024
+export const MOST_BYTES = 16 * 1024 * 1024
 
-interface Place {
+export interface Place {
   key: number
   seq: number
 }
@@ -50,9 +50,9 @@ export function list(context: StoreContext, request: ListRequest): Listed {
   return { jobs, next: cursorAt(place) }
 }
 
-function placesAfter(
+export function placesAfter(
   { statements, queues }: StoreContext,
-  { queue, state }: ListRequest,
+  { queue, state }: Pick<ListRequest, 'queue' | 'state'>,
   place: Place,
   limit: number,
 ): Place[] {
@@ -63,14 +63,14 @@ function placesAfter(
   return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
 }
 
-interface Look {
+export interface Look {
   matches: boolean
   /** How much data was looked at. */
   bytes: number
 }
 
 /** By the jobs' places, whether the filter lets them through. */
-function looksAt({ statements }: StoreContext, places: readonly Place[], filter: JobFilter): Map<number, Look> {
+export function looksAt({ statements }: StoreContext, places: readonly Place[], filter: JobFilter): Map<number, Look> {
   const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
   const rows = statements.all('list/matching', {
     ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },

@@ -1,12 +1,13 @@
 import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, integerOrNull, text } from '../connection/values.ts'
 import type { Queue, StoreContext } from '../queues.ts'
+import { dueSchedules } from './schedules.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
 export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   const { statements, queues, now } = context
-  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
   let forgotten = 0
   let rows = statements.all('sweep/look', { now })
   const busy = rows.filter((row) => flag(row.busy))
@@ -36,6 +37,9 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   if (busy.length > 0) rows = statements.all('sweep/look', { now })
   const due = rows.flatMap(({ due_at }) => integerOrNull(due_at) ?? [])
   if (due.length > 0) swept.nextDue = Math.max(0, due.reduce((one, other) => Math.min(one, other)) - now)
+  const { due: schedules, nextAt } = dueSchedules(context)
+  if (nextAt !== null) swept.nextDue = Math.min(swept.nextDue ?? Number.POSITIVE_INFINITY, nextAt - now)
+  if (schedules.length > 0) swept.schedules = { now, due: schedules }
   swept.queues = rows.length
   swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept

@@ -1,0 +1,98 @@
+-- What `push` and `fire` share: jobs that are stored. Their heads and items are those of `push`.
+
+local function ids_in(bytes)
+  local ids = {}
+  for at = 1, #bytes, 16 do ids[#ids + 1] = string.sub(bytes, at, at + 15) end
+  return ids
+end
+
+-- fired: nil for a push. For a firing, a set of the ids that an earlier call has pushed; the others are stored even if there is no room.
+-- @return what push.lua answers
+local function push_jobs(K, ids, fired)
+  local floor, all_values, which, sizes, partitions = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
+  local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'places', 'limits')
+  GROUPED = settings[8] == 'groups'
+  local listed = tonumber(settings[1]) == partitions
+  if not listed and not floor then return {} end
+  local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or DEFAULT.attempts, tonumber(settings[4]) or false
+
+  if not settings[5] then new_run(K, floor) end
+
+  local found = hmget(K.jobs, ids)
+  local room = math.huge
+  if settings[2] and not fired then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) end
+
+  -- What follows the place in the records of all jobs with these values, and the byte before it: how many entries the list has.
+  local function shared_of(value)
+    local list = { NOW, value[1], value[4] or attempts_of_queue }
+    local timeout = value[5] or timeout_of_queue
+    if value[9] then list[8] = value[9] end
+    if value[8] or list[8] then list[7] = value[8] or false end
+    if value[7] or list[7] ~= nil then list[6] = value[7] or false end
+    if timeout or list[6] ~= nil then list[5] = timeout or false end
+    if value[6] or list[5] ~= nil then list[4] = value[6] or false end
+    return string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list))
+  end
+
+  listed = listed and 1 or 0
+  local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
+  local place, taken, by_key, stored = tonumber(settings[7]) or 0, {}, {}, 0
+  local full, all_pushed, soon = false, true, false
+  local data_at = 1
+
+  for i = 1, #ids do
+    local id, value, data_from = ids[i], all_values[which and which[i] or 1], data_at
+    data_at = data_at + sizes[i]
+    local priority, key = value[1], value[7]
+    local existing = (found[i] or taken[id]) and id
+    if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
+    if not taken[id] and (AGAIN and found[i] or fired and fired[id] and not found[i]) then
+      outcomes[i + 1] = 0
+      taken[id] = true
+    elseif existing then
+      outcomes[i + 1] = existing
+      all_pushed = false
+    elseif room <= 0 then
+      outcomes[i + 1] = 1
+      full, all_pushed = true, false
+    else
+      outcomes[i + 1] = 0
+      room = room - 1
+      taken[id] = true
+      if not value.shared then value.size, value.shared = shared_of(value) end
+      stored = stored + 1
+      records[stored * 2 - 1] = id
+      records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
+      if key then
+        by_key[key] = id
+        keys[#keys + 1] = key
+        keys[#keys + 1] = id
+      end
+      local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
+      if due > NOW then
+        due, soon = math.min(due, SPAN - 1), soon or due < NOW + SOON
+        states[#states + 1] = id
+        states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
+        due_times[#due_times + 1] = text(due)
+        due_times[#due_times + 1] = id
+      else
+        enter(priority, place, id, value[6], value[9])
+      end
+      place = place + 1
+    end
+  end
+
+  if stored > 0 then redis.call('HSET', K.queue, 'places', text(place)) end
+  count_total(K, 'pushed', stored)
+  call('HSET', K.jobs, records)
+  call('HSET', K.states, states)
+  call('HSET', K.keys, keys)
+  if #due_times > 0 then
+    call('ZADD', K.scheduled, due_times)
+    note_due(K)
+  end
+  local came = entered(K)
+  if came or soon then wake(K) end
+  if full then redis.call('HSET', K.queue, 'room', NOW) end
+  return all_pushed and { listed } or outcomes
+end

@@ -1,0 +1,214 @@
+import type { Declaration, DeclareOutcome, ScheduleRecord, Store } from '../store.ts'
+import { needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
+import { MillpondError } from '../values/errors.ts'
+import { newId } from '../values/ids.ts'
+import { checkScheduleName } from '../values/names.ts'
+import { checkOptions, isInteger } from '../values/options.ts'
+import { versionOf } from '../values/schedules/firing.ts'
+import type { Missed } from '../values/schedules/records.ts'
+import { timesOf } from '../values/schedules/times.ts'
+import { wordsOf } from '../values/schedules/words.ts'
+import type { PondInternals } from './internals.ts'
+import type { Pushed } from './push.ts'
+import type { Queue } from './queue.ts'
+import { checkLine, type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
+
+/** A schedule, as the store has it. */
+export interface ScheduleInfo {
+  name: string
+  when: string
+  tz: string
+  missed: Missed
+  /** Milliseconds. */
+  jitter: number
+  from: Date | null
+  until: Date | null
+  /** Of the jobs it pushes. */
+  queue: string
+  paused: boolean
+  /** When it fires next; null: never again, it is paused, or no sweep has planned it yet. */
+  nextAt: Date | null
+  /** When it last pushed jobs; null: it has not yet. */
+  lastAt: Date | null
+  /** When a declaration last changed it. */
+  changedAt: Date
+  /** false: no process has declared it for a minute and a half. It goes on firing until it is removed. */
+  declared: boolean
+}
+
+export interface PreviewOptions {
+  /** The time zone of a cron line, `UTC` unless given. */
+  tz?: string | undefined
+  /** How many times; 1 to 100, 5 unless given. */
+  count?: number | undefined
+}
+
+type Declared<Data> = [
+  name: unknown,
+  when: unknown,
+  queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+  data: Data,
+  options: ScheduleOptions | undefined,
+]
+
+const { declare: DECLARE_EVERY, data: MOST_DATA } = DEFAULTS.schedule
+const PAGE = 100
+
+/** The schedules of the store, for people and tools. `pond.schedule` makes them. */
+export class Schedules {
+  readonly #pond: PondInternals
+  /** What this process has declared. */
+  readonly #own = new Map<string, Declaration>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @internal */
+  constructor(pond: PondInternals) {
+    this.#pond = pond
+  }
+
+  /** @internal Tells from then on that this process declares it. */
+  async declare<Data>(...given: Declared<Data>): Promise<void> {
+    const { declaration } = await this.declareOnce(...given)
+    this.#own.set(declaration.name, { ...declaration, again: true })
+    this.#timer ??= setInterval(() => void this.#declareAgain(), DECLARE_EVERY).unref()
+  }
+
+  /** @internal */
+  async declareOnce<Data>(
+    ...[given, when, queue, data, options]: Declared<Data>
+  ): Promise<{ declaration: Declaration; outcome: DeclareOutcome | undefined }> {
+    const store = this.#store('schedule')
+    const name = checkScheduleName(given)
+    const { timing, paused, job: jobOptions } = scheduleSettings(name, when, options)
+    const { priority, key, group, cost = 1, attempts, timeout, data: encoded } = await queue.prepare(data, jobOptions)
+    const size = Buffer.byteLength(encoded.body)
+    if (size > MOST_DATA) {
+      throw new MillpondError('PayloadTooLarge', `the data of a schedule may have ${MOST_DATA} bytes; got ${size}`)
+    }
+    const job = { queue: queue.name, priority, key, group, cost, attempts, timeout, data: encoded }
+    const declaration = { ...timing, name, version: versionOf(timing, job), paused, job, again: false }
+    const [outcome] = await store.operations.declare({ schedules: [declaration] })
+    this.#pond.due(0)
+    return { declaration, outcome }
+  }
+
+  /** All schedules by name. @throws NotSupported (a store without `schedules`), Closed, `Store…` */
+  async list(): Promise<ScheduleInfo[]> {
+    const store = this.#store('schedules.list')
+    const infos: ScheduleInfo[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await store.operations.schedules({ limit: PAGE, ...(after !== undefined && { after }) })
+      infos.push(...page.map(scheduleInfo))
+      after = page.at(-1)?.name
+      if (page.length < PAGE) return infos
+    }
+  }
+
+  /**
+   * Stops a schedule from firing until `resume`, in every process. The times in between are not missed.
+   * @returns whether there is such a schedule
+   * @throws InvalidName, NotSupported, Closed, `Store…`
+   */
+  async pause(name: string): Promise<boolean> {
+    return this.#store('schedules.pause').operations.pauseSchedule({ name: checkScheduleName(name), paused: true })
+  }
+
+  /** @returns whether there is such a schedule @throws as `pause` */
+  async resume(name: string): Promise<boolean> {
+    const store = this.#store('schedules.resume')
+    const isKnown = await store.operations.pauseSchedule({ name: checkScheduleName(name), paused: false })
+    this.#pond.due(0)
+    return isKnown
+  }
+
+  /** Code that declares it makes it again when it starts anew. @returns whether there was such a schedule @throws as `pause` */
+  async remove(name: string): Promise<boolean> {
+    const store = this.#store('schedules.remove')
+    const checked = checkScheduleName(name)
+    this.#own.delete(checked)
+    return store.operations.removeSchedule({ name: checked })
+  }
+
+  /**
+   * Pushes the schedule's job now, beside its times; paused or not.
+   * @returns undefined: there is no such schedule
+   * @throws QueueFull, and as `pause`
+   */
+  async run(name: string): Promise<Pushed | undefined> {
+    const store = this.#store('schedules.run')
+    const [record] = await store.operations.schedules({ limit: 1, name: checkScheduleName(name) })
+    if (record === undefined) return undefined
+    const job = { ...record.job, id: newId(), delay: 0, runAt: null, trace: null, fresh: true }
+    const [outcome] = await this.#pond.pusher.push(job)
+    if (outcome?.status === 'pushed' || outcome?.status === 'existing') {
+      this.#pond.pushed(job, outcome.id, outcome.status === 'existing')
+      return { id: outcome.id, existing: outcome.status === 'existing' }
+    }
+    if (outcome?.status === 'failed') throw outcome.error
+    throw new MillpondError('QueueFull', `queue ${job.queue} is full; run ${name} again later`, { queue: job.queue })
+  }
+
+  /**
+   * What a line means, before it is used: its next times by this machine's clock, and words. Needs no store.
+   * @throws InvalidOption
+   */
+  async preview(when: string, options: PreviewOptions = {}): Promise<{ words: string; times: Date[] }> {
+    const isText = (value: unknown) => typeof value === 'string' || 'a time zone'
+    const { tz = 'UTC', count = 5 } = checkOptions(options, { tz: isText, count: isInteger(1, 100) }, 'preview')
+    const line = checkLine(when)
+    const times = timesOf({ when: line, tz, from: null, until: null })
+    const dates: Date[] = []
+    for (let at = times.after(Date.now()); at !== null && dates.length < count; at = times.after(at))
+      dates.push(new Date(at))
+    return { words: await wordsOf({ when: line, tz }), times: dates }
+  }
+
+  /** @internal */
+  close(): void {
+    clearInterval(this.#timer)
+    this.#own.clear()
+  }
+
+  /** @throws Closed, NotSupported */
+  #store(what: string): Store {
+    this.#pond.assertOpen()
+    needs(this.#pond.store, 'schedules', what)
+    return this.#pond.store
+  }
+
+  /** So that others see that the code that declares them still runs. */
+  async #declareAgain(): Promise<void> {
+    const own = [...this.#own.values()]
+    try {
+      for (let from = 0; from < own.length; from += PAGE) {
+        await this.#pond.store.operations.declare({ schedules: own.slice(from, from + PAGE) })
+      }
+    } catch (error) {
+      if (error instanceof MillpondError && error.code !== 'Closed') this.#pond.events.trouble(error)
+    }
+  }
+}
+
+const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
+
+export function scheduleInfo(record: ScheduleRecord): ScheduleInfo {
+  const { name, when, tz, missed, jitter, paused, planned, job } = record
+  return {
+    ...{
+      name,
+      when,
+      tz,
+      missed,
+      jitter,
+      from: dateOf(record.from),
+      until: dateOf(record.until),
+      queue: job.queue,
+      paused,
+    },
+    nextAt: planned && !paused ? dateOf(record.nextAt) : null,
+    lastAt: dateOf(record.lastAt),
+    changedAt: new Date(record.changedAt),
+    declared: record.declared,
+  }
+}
