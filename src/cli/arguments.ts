@@ -52,6 +52,11 @@ export class Arguments<Name extends string = string> {
     return this.#operands[index]
   }
 
+  /** Of an operand that may be given several times, which is the last one. */
+  operandsFrom(index: number): readonly string[] {
+    return this.#operands.slice(index)
+  }
+
   flag(option: Name): boolean {
     return this.#values[option] === true
   }
@@ -81,6 +86,44 @@ export class Arguments<Name extends string = string> {
     if (text === undefined) return undefined
     const given = /^\d+$/.test(text) ? Number(text) : text
     return orUsageError('', () => milliseconds(given, `--${option}`, least, LONGEST_TIMER))
+  }
+
+  /** Milliseconds, up to a century. */
+  duration(option: Name): number | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    return orUsageError('', () => milliseconds(/^\d+$/.test(text) ? Number(text) : text, `--${option}`))
+  }
+
+  /** A time of the calendar. */
+  date(option: Name): Date | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    const date = /^\d{4}-\d{2}-\d{2}/.test(text) ? new Date(text) : new Date(Number.NaN)
+    if (!Number.isNaN(date.getTime())) return date
+    throw new UsageError(`--${option} is a time such as 2026-03-01T04:00Z; got ${shown(text)}`)
+  }
+
+  /** A moment: a time of the calendar, or how long ago it was. @param now milliseconds since 1970 */
+  moment(option: Name, now: number = Date.now()): Date | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    if (/^\d+(\.\d+)?[a-z]+$/.test(text)) {
+      return new Date(now - orUsageError('', () => milliseconds(text, `--${option}`)))
+    }
+    const date = /^\d{4}-\d{2}-\d{2}/.test(text) ? new Date(text) : new Date(Number.NaN)
+    if (!Number.isNaN(date.getTime())) return date
+    const forms = '2026-03-01T04:00Z, or a time before now such as 90m'
+    throw new UsageError(`--${option} is a moment such as ${forms}; got ${shown(text)}`)
+  }
+
+  /** One of some words. */
+  choice<Word extends string>(option: Name, words: readonly Word[]): Word | undefined {
+    const text = this.text(option)
+    if (text === undefined) return undefined
+    const found = words.find((word) => word === text)
+    if (found !== undefined) return found
+    throw new UsageError(`--${option} is one of ${words.join(', ')}; got ${shown(text)}${didYouMean(text, words)}`)
   }
 
   /** Names of queues. */
@@ -149,5 +192,6 @@ function tooMany(given: number, names: readonly string[]): string {
 function checkOperands(given: readonly string[], names: readonly string[]): void {
   const missing = names.find((name, index) => given[index] === undefined && !name.startsWith('['))
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
-  if (given.length > names.length) throw new UsageError(tooMany(given.length, names))
+  const isOpen = names.at(-1)?.includes('…') === true
+  if (given.length > names.length && !isOpen) throw new UsageError(tooMany(given.length, names))
 }

@@ -29,6 +29,15 @@ if (process.listenerCount('warning') > 0) {
   process.on('warning', ({ message }) => void process.stderr.write(`millpond: warning: ${message}\n`))
 }
 
+/** Key by key, without waiting for Enter. Ctrl-C is a key then, too. */
+function keys(listener: (key: string) => void): () => void {
+  const heard = (key: string) => (key === '\u0003' ? void process.kill(process.pid, 'SIGINT') : listener(key))
+  process.stdin.setRawMode(true).setEncoding('utf8').on('data', heard).resume()
+  return () => {
+    process.stdin.off('data', heard).setRawMode(false).pause()
+  }
+}
+
 const { run } = await import('./run.ts')
 const { safeText } = await import('../values/safe-error.ts')
 const terminal = {
@@ -36,7 +45,10 @@ const terminal = {
   out: (text: string) => void process.stdout.write(text),
   err: (text: string) => void process.stderr.write(text),
   isTTY: { out: process.stdout.isTTY, err: process.stderr.isTTY },
-  columns: () => process.stderr.columns,
+  columns: () => process.stdout.columns ?? process.stderr.columns,
+  rows: () => process.stdout.rows,
+  input: () => process.stdin.setEncoding('utf8'),
+  ...(process.stdin.isTTY && { keys }),
 }
 const running = await run(process.argv.slice(2), terminal, stop.signal)
 if (typeof running === 'number') {

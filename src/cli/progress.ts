@@ -1,4 +1,5 @@
 /** Shows how far a long run is: for a person one line, redrawn; in a pipe or a file a line now and then. */
+import { grouped, lasting } from './figures.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface Progress {
@@ -63,17 +64,4 @@ export function progressText({ done, total, rate, left }: Progress, what: string
     `${grouped(done)}${total === null ? '' : ` of ${grouped(total)}`} ${what},`,
     `${grouped(Math.round(rate))}/s${left === null ? '' : `, ${lasting(left)} left`}`,
   ].join(' ')
-}
-
-/** 1234567 as 1,234,567. */
-export function grouped(count: number): string {
-  return count.toLocaleString('en-US')
-}
-
-/** Milliseconds as `42s`, `3m 5s` or `2h 10m`. */
-export function lasting(ms: number): string {
-  const seconds = Math.ceil(ms / 1000)
-  if (seconds < 60) return `${seconds}s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`
 }

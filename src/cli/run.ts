@@ -31,13 +31,16 @@ export async function run(args: readonly string[], terminal: Terminal, stop: Abo
     if (isHelp) return show(verbHelp(verb))
     const given = new Arguments(rest, verb, terminal.env)
     if (given.help) return show(verbHelp(verb))
-    return await verb.run({ args: given, terminal, stop })
+    return await verb.run({ args: given, terminal, stop, program: { verbs: allVerbs, run } })
   } catch (error) {
     terminal.err(`millpond: ${messageOf(error, verb)}\n`)
-    if (isMillpondError(error, 'QueueUnknown')) return EXIT.refused
+    if (REFUSALS.some((code) => isMillpondError(error, code))) return EXIT.refused
     return isUsage(error) ? EXIT.usage : EXIT.failed
   }
 }
+
+/** Nothing was begun: what was named is not there, or the store cannot do it. */
+const REFUSALS = ['QueueUnknown', 'JobUnknown', 'NotSupported'] as const
 
 function isUsage(error: unknown): boolean {
   return (

@@ -9,6 +9,12 @@ export interface Terminal {
   isTTY?: { out?: boolean; err?: boolean }
   /** Characters of a line; 80 unless set. */
   columns?: () => number | undefined
+  /** Lines of the screen; 24 unless set. */
+  rows?: () => number | undefined
+  /** What comes in at the standard input, as text. Unset: nothing. */
+  input?: () => AsyncIterable<string>
+  /** Calls the listener for each key that a person presses, until the returned function is called. Unset: there is no keyboard. */
+  keys?: (listener: (key: string) => void) => () => void
 }
 
 type Style = Parameters<typeof styleText>[0]

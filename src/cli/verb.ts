@@ -25,7 +25,10 @@ export interface Verb<Name extends string = string> {
   name: string
   /** One line, for `millpond --help`. */
   summary: string
-  /** What stands behind the name without an option, such as `SOURCE`; in brackets what may be left out. */
+  /**
+   * What stands behind the name without an option, such as `SOURCE`; in brackets what may be left out. The last one with … may be given
+   * several times.
+   */
   operands?: readonly string[]
   /** By name, as in `--store`. `--help` is always there. */
   options: Readonly<Record<Name, Option>>
@@ -40,6 +43,15 @@ export interface Call<Name extends string = string> {
   terminal: Terminal
   /** Aborted when the program is to stop, with `SIGINT`, `SIGTERM` or another reason. */
   stop: AbortSignal
+  program: Program
+}
+
+/** What a verb can know of the program that it is part of. */
+export interface Program {
+  /** All verbs, in the order of the help. */
+  verbs(): Promise<Verb[]>
+  /** Runs another verb, as if it were called in a shell. */
+  run(args: readonly string[], terminal: Terminal, stop: AbortSignal): Promise<number | Running>
 }
 
 /** A service. */

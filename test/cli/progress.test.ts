@@ -1,7 +1,8 @@
 /** What is told of a long run, on a terminal and in a pipe. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lasting, ProgressLine, progressText } from '../../src/cli/progress.ts'
+import { lasting } from '../../src/cli/figures.ts'
+import { ProgressLine, progressText } from '../../src/cli/progress.ts'
 import { styled } from '../../src/cli/terminal.ts'
 
 function terminal(isTTY: boolean, env: Record<string, string> = {}) {

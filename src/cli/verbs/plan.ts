@@ -1,14 +1,10 @@
 /** `millpond plan` */
-import { Millpond } from '../../pond/millpond.ts'
 import { type Plan, plan, type QueuePlan } from '../../pond/plan.ts'
-import { assertExists } from '../../stores/existing.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import type { RateOption } from '../../values/rate.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
-import { didYouMean } from '../did-you-mean.ts'
-import { grouped, lasting } from '../progress.ts'
+import { grouped, time } from '../figures.ts'
+import { knownQueue, withStore } from '../open.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -85,19 +81,7 @@ async function measured(args: Arguments<Name>): Promise<QueuePlan> {
       minutes: args.whole('minutes', 1, 60),
     }),
   }
-  const url = args.store()
-  await assertExists(url)
-  const pond = await Millpond.open(url)
-  try {
-    const queue = args.text('queue') ?? ''
-    checkQueueName(queue)
-    const known = (await pond.stats()).map((stats) => stats.queue)
-    if (known.includes(queue)) return await pond.queue(queue).plan(options)
-    const message = `the store has no queue ${JSON.stringify(queue)}${didYouMean(queue, known)}`
-    throw new MillpondError('QueueUnknown', message)
-  } finally {
-    await pond.close()
-  }
+  return withStore(args, async (opened) => (await knownQueue(opened, args.text('queue'))).plan(options))
 }
 
 function show(terminal: Terminal, result: Plan | QueuePlan): void {
@@ -136,12 +120,4 @@ function plannedRows({ workers, processes, load, utilization, queue, drain, wait
     [`mean wait${later}`, time(wait.mean)],
     [`longest wait${later}`, time(wait.longest)],
   ]
-}
-
-/** Milliseconds, to three digits; from a minute on, whole seconds. */
-function time(ms: number): string {
-  if (ms < 0.001) return '0ms'
-  if (ms < 1_000) return `${Number(ms.toPrecision(3))}ms`
-  // A tiny part of a second would be rounded up.
-  return ms < 60_000 ? `${Number((ms / 1_000).toPrecision(3))}s` : lasting(Math.round(ms / 1_000) * 1_000)
 }

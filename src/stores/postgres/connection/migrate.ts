@@ -89,6 +89,30 @@ export async function migrate(database: Database, schema: string): Promise<strin
   return (await look(run, schema)).install
 }
 
+/** What is installed, and what this release installs. Unlike `look` it changes nothing. */
+export async function readSchema(database: Database, schema: string) {
+  const { migrations, digest, edition } = contract()
+  const find = `select version, operations, edition from pg_catalog.json_to_record(${schema}.installed())
+    as found(version integer, operations text, edition integer)`
+  let row: Cells | undefined
+  try {
+    ;[row] = await database.run(find)
+  } catch (error) {
+    if (!NOT_INSTALLED.includes(stateOf(error))) throw error
+  }
+  const found = functionsIn(row)
+  const isCurrent = found.version === migrations.length && (found.edition > edition || found.digest === digest)
+  const named = (pattern: RegExp) =>
+    migrations.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name))
+  return {
+    found: found.version,
+    newest: migrations.length,
+    isCurrent,
+    tables: named(/^create (?:unlogged )?table millpond\.(\w+)/gm),
+    indexes: named(/^create (?:unique )?index (\w+)\s+on millpond\./gm),
+  }
+}
+
 type Run = (script: string) => Promise<Cells[]>
 
 /** The functions that are installed. Version 0: none, or not for this role. */

@@ -27,19 +27,23 @@ export async function checkServer(client: Client, where: string): Promise<void> 
 
 /** @param version of Redis. Valkey tells the version of Redis that it is compatible with here, and its own in another field */
 function checkVersion(version: string, where: string): void {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return
+  if (!isTooOld(version)) return
   const message = `Redis ${version} at ${where} is too old: the store needs ${OLDEST.join('.')} or later, or Valkey`
   throw new MillpondError('StoreUnavailable', message)
 }
 
-const mastersOf = (client: Client) => ('nodes' in client ? client.nodes('master') : [client])
+export function isTooOld(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])
+}
 
-const fieldOf = (info: string, name: string): string | undefined =>
+export const mastersOf = (client: Client) => ('nodes' in client ? client.nodes('master') : [client])
+
+export const fieldOf = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim()
 
 /** @returns the policy by which the server drops keys; undefined: it drops none */
-function evicting(info: string): string | undefined {
+export function evicting(info: string): string | undefined {
   const policy = fieldOf(info, 'maxmemory_policy') ?? 'noeviction'
   return Number(fieldOf(info, 'maxmemory') ?? 0) === 0 || policy === 'noeviction' ? undefined : policy
 }

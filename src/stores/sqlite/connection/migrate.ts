@@ -43,6 +43,19 @@ function versionOf(db: Database): number {
   return integer(columnOf(db.prepare(`select value from millpond_meta where key = 'version'`).get(), 'value') ?? 0)
 }
 
+/** What is there, and what is missing. It changes nothing. @param db undefined: there is no file */
+export function readSchema(db: Database | undefined) {
+  const found = db === undefined ? 0 : versionOf(db)
+  const own = db === undefined ? new Map<string, string>() : schemaOf(db)
+  const wanted = [...schemaWanted(null)]
+  return {
+    found,
+    newest: NEWEST,
+    missing: wanted.flatMap(([name]) => (own.has(name) ? [] : [name])),
+    changed: wanted.flatMap(([name, sql]) => (own.has(name) && own.get(name) !== sql ? [name] : [])),
+  }
+}
+
 interface File {
   path: string
   module: string | null

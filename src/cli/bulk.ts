@@ -1,0 +1,159 @@
+/**
+ * Changes of jobs: of those that are named, or of all of a queue that pass the filters. The latter can be looked at
+ * first, and have a progress bar.
+ */
+import type { BulkPreview, BulkReport } from '../pond/bulk.ts'
+import type { BulkOptions, DryRunOptions } from '../pond/bulk-options.ts'
+import type { Queue } from '../pond/queue.ts'
+import { checkId } from '../values/ids.ts'
+import { defined } from '../values/options.ts'
+import { jsonText } from '../web/answer.ts'
+import { JSON_LINES, orUsageError, STORE } from './arguments.ts'
+import { counted, grouped } from './figures.ts'
+import { FILTERS, type Filter, filterOf } from './filters.ts'
+import { jobObject, jobsTable } from './job-text.ts'
+import { knownQueue, type Opened, withStore } from './open.ts'
+import { ProgressLine } from './progress.ts'
+import { Speed } from './speed.ts'
+import type { Terminal } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
+import { type Call, EXIT, stoppedCode } from './verb.ts'
+
+export const BULK = {
+  queue: { value: 'NAME', help: 'instead of IDs: jobs of this queue that pass the filters' },
+  ...FILTERS,
+  limit: { value: 'COUNT', help: 'changes so many jobs at most' },
+  after: { value: 'PLACE', help: 'goes on where a run was stopped, which told this' },
+  'dry-run': { help: 'only counts, and shows some of the jobs' },
+  ...STORE,
+  ...JSON_LINES,
+} as const
+/** Of verbs that cannot be undone. */
+export const YES = { yes: { help: 'does it; without this, a change of many jobs is only shown' } } as const
+
+/** What a verb does to its jobs. */
+interface Change {
+  /** As in `12 jobs requeued`. */
+  past: string
+  /** @returns undefined: done; else why not */
+  one(opened: Opened, id: string): Promise<string | undefined>
+  all(queue: Queue, filter: Filter, options: BulkOptions): Promise<BulkReport>
+  preview(queue: Queue, filter: Filter, options: DryRunOptions): Promise<BulkPreview>
+  /** Whether many jobs are changed without `--yes`. */
+  isAllowed: boolean
+}
+
+type BulkCall = Call<keyof typeof BULK>
+
+export function changeJobs(call: BulkCall, change: Change): Promise<number> {
+  const { args } = call
+  const ids = args.operandsFrom(0)
+  const name = args.text('queue')
+  if (ids.length > 0 && name !== undefined) throw new UsageError('give IDs, or --queue with filters, not both')
+  if (ids.length === 0 && name === undefined) throw new UsageError('which jobs? Give IDs, or --queue with filters')
+  const filter = filterOf(args)
+  const limit = args.whole('limit', 1, Number.MAX_SAFE_INTEGER)
+  if (ids.length > 0) {
+    if (Object.keys(filter).length > 0 || limit !== undefined) throw new UsageError('filters go with --queue')
+    return changeNamed(call, ids, change)
+  }
+  return withStore(args, async (opened) => {
+    const queue = await knownQueue(opened, name)
+    const options = { signal: call.stop, ...defined({ limit, after: args.text('after') }) }
+    if (args.flag('dry-run') || !change.isAllowed) return preview(call, queue, filter, options, change)
+    return changeAll(call, queue, filter, options, change)
+  })
+}
+
+async function changeNamed(
+  { args, terminal, stop }: BulkCall,
+  given: readonly string[],
+  change: Change,
+): Promise<number> {
+  const ids = given.map((id) => orUsageError('', () => checkId(id)))
+  return withStore(args, async (opened) => {
+    let count = 0
+    for (const id of ids) {
+      if (stop.aborted) return stoppedCode(stop)
+      const fault = args.flag('dry-run') ? await unknown(opened, id) : await change.one(opened, id)
+      if (fault === undefined) count++
+      else terminal.err(`millpond: job ${id} ${fault}\n`)
+    }
+    const isDry = args.flag('dry-run')
+    if (args.flag('json')) terminal.out(`${jsonText({ [isDry ? 'count' : 'changed']: count })}\n`)
+    else
+      terminal.out(
+        isDry ? `${counted(count, 'job')}. Nothing was changed.\n` : `${counted(count, 'job')} ${change.past}.\n`,
+      )
+    return count === ids.length ? EXIT.done : EXIT.failed
+  })
+}
+
+const unknown = async ({ pond }: Opened, id: string): Promise<string | undefined> =>
+  (await pond.job(id)) === undefined ? 'is not known' : undefined
+
+async function preview(
+  { args, terminal }: BulkCall,
+  queue: Queue,
+  filter: Filter,
+  options: BulkOptions,
+  change: Change,
+): Promise<number> {
+  const found = await change.preview(queue, filter, { ...options, dryRun: 'exact' })
+  if (args.flag('json')) {
+    const sample = found.sample.map((job) => jobObject(job, false))
+    terminal.out(`${jsonText({ ...found, sample })}\n`)
+  } else {
+    if (found.sample.length > 0) terminal.out(jobsTable(terminal, found.sample, false))
+    const more = found.count > found.sample.length && found.sample.length > 0 ? ' These are the first ones.' : ''
+    terminal.out(`${counted(found.count, 'job')}.${more} Nothing was changed.\n`)
+  }
+  if (args.flag('dry-run')) return EXIT.done
+  terminal.err('millpond: this cannot be undone: give --yes to do it\n')
+  return EXIT.refused
+}
+
+async function changeAll(
+  { args, terminal, stop }: BulkCall,
+  queue: Queue,
+  filter: Filter,
+  options: BulkOptions,
+  change: Change,
+): Promise<number> {
+  const line = new ProgressLine(terminal, 'jobs looked at')
+  const speed = new Speed()
+  let next: string | undefined
+  try {
+    const report = await change.all(queue, filter, {
+      ...options,
+      onProgress: (progress) => {
+        next = progress.next
+        line.update(speed.of(progress.looked, Math.max(progress.looked, progress.total)))
+      },
+    })
+    next = report.next
+    line.clear()
+    show(terminal, report, args.flag('json'), change)
+    return stop.aborted && report.next !== undefined ? stoppedCode(stop) : EXIT.done
+  } catch (error) {
+    line.clear()
+    if (stop.aborted && error === stop.reason) return stoppedCode(stop)
+    if (next !== undefined) terminal.err(`What was done stays done. The rest: the same call with --after ${next}\n`)
+    throw error
+  }
+}
+
+function show(terminal: Terminal, report: BulkReport, isJson: boolean, { past }: Change): void {
+  if (isJson) {
+    terminal.out(`${jsonText(report)}\n`)
+    return
+  }
+  const { changed, matched, next } = report
+  terminal.out(`${counted(changed, 'job')} ${past}.\n`)
+  const others = matched - changed
+  if (others > 0)
+    terminal.out(
+      `${grouped(others)} that pass the filter were not changed: they had moved on, or a live job has their key.\n`,
+    )
+  if (next !== undefined) terminal.out(`The rest: the same call with --after ${next}\n`)
+}

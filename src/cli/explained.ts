@@ -1,0 +1,111 @@
+/** Why jobs wait, and the commands that help. */
+import type { WaitReason } from '../pond/explain.ts'
+import type { Millpond } from '../pond/millpond.ts'
+import type { Queue } from '../pond/queue.ts'
+import { attentionTo } from './attention.ts'
+import { counted } from './figures.ts'
+import { unknownJob } from './open.ts'
+
+export interface Explained {
+  queue: string
+  /** The job that was asked for, or the next one of the queue. */
+  id?: string
+  lines: string[]
+  actions: string[]
+}
+
+/** Groups at their limit that are told of. */
+const MAX_GROUPS = 10
+/** Pages of groups that are looked through for them. */
+const MAX_PAGES = 10
+
+export async function explainedJob(pond: Millpond, id: string): Promise<Explained> {
+  const told = await pond.explain(id)
+  if (told === undefined) throw unknownJob(id)
+  return {
+    queue: told.queue,
+    id,
+    lines: [told.text],
+    actions: told.reasons.flatMap((one) => actionFor(one, told.queue)),
+  }
+}
+
+export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Explained> {
+  const report = await queue.stats()
+  const { counts } = report
+  if (counts.waiting === 0) {
+    const scheduled = counts.scheduled > 0 ? `; ${counted(counts.scheduled, 'job is', 'jobs are')} scheduled` : ''
+    return { queue: queue.name, lines: [`No job waits${scheduled}.`], actions: [] }
+  }
+  const [next] = await queue.jobs('waiting', { limit: 1 })
+  const told = next === undefined ? undefined : await pond.explain(next.id)
+  const lines = [`${counted(counts.waiting, 'job waits', 'jobs wait')}, ${counted(counts.running, 'runs', 'run')}.`]
+  if (told !== undefined) lines.push(told.text)
+  const actions = (told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name))
+  const full = attentionTo(report, true).find(({ kind }) => kind === 'full')
+  if (full !== undefined) {
+    lines.push(`The queue: ${full.text}.`)
+    actions.push(full.action)
+  }
+  const isHeld = told?.reasons.some(({ kind }) => kind !== 'behind') ?? false
+  if (!isHeld && pond.store.capabilities.workers) await addWorkers(pond, queue.name, lines, actions)
+  if (report.groupsAtLimit > 0) {
+    for (const { group, waiting, running } of await groupsAtLimit(queue)) {
+      const name = group === '' ? 'The jobs without a group' : `Group ${group}`
+      lines.push(`${name}: ${waiting} wait, ${running} run, and no more may.`)
+      actions.push(`millpond limits ${queue.name} --group ${quoted(group)} --running N`)
+    }
+  }
+  return { queue: queue.name, ...(next !== undefined && { id: next.id }), lines, actions: [...new Set(actions)] }
+}
+
+/** Where nothing else holds the jobs back, it is the workers. */
+async function addWorkers(pond: Millpond, queue: string, lines: string[], actions: string[]): Promise<void> {
+  const workers = await pond.workers({ queue })
+  const slots = workers.reduce((sum, one) => sum + one.slots, 0)
+  const busy = workers.reduce((sum, one) => sum + one.busy, 0)
+  if (workers.length === 0) {
+    lines.push('No worker of this queue was heard of in the last minute; what runs may be lost.')
+    actions.push('start workers of this queue')
+  } else {
+    lines.push(
+      `${counted(workers.length, 'worker works', 'workers work')} on it; ${busy} of ${counted(slots, 'slot is', 'slots are')} busy.`,
+    )
+    actions.push(`start more workers; millpond plan --queue ${queue} tells how many it needs`)
+  }
+}
+
+async function groupsAtLimit(queue: Queue) {
+  const found = []
+  let after: string | undefined
+  for (let page = 0; page < MAX_PAGES && found.length < MAX_GROUPS; page++) {
+    const groups = await queue.groups({ limit: 1000, after })
+    found.push(...groups.filter(({ waiting, running, nextStart }) => waiting > 0 && running > 0 && nextStart === null))
+    after = groups.at(-1)?.group
+    if (groups.length < 1000) break
+  }
+  return found.toSorted((a, b) => b.waiting - a.waiting).slice(0, MAX_GROUPS)
+}
+
+function actionFor(reason: WaitReason, queue: string): string[] {
+  switch (reason.kind) {
+    case 'noWorker':
+      return ['start workers of this queue; millpond workers lists those that there are']
+    case 'paused':
+      return [`millpond resume ${queue}`]
+    case 'queueLimit':
+      return [`millpond limits ${queue} --running N`]
+    case 'queueRate':
+      return [`millpond limits ${queue} --rate N/s`]
+    case 'groupLimit':
+      return [`millpond limits ${queue} --group ${quoted(reason.group)} --running N`]
+    case 'groupRate':
+      return [`millpond limits ${queue} --group ${quoted(reason.group)} --rate N/s`]
+    default:
+      return []
+  }
+}
+
+/** For a shell. */
+export const quoted = (text: string): string =>
+  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

@@ -1,0 +1,30 @@
+/** `millpond cancel` */
+import { BULK, changeJobs, YES } from '../bulk.ts'
+import { defineVerb } from '../verb.ts'
+
+const STATES = ['scheduled', 'waiting', 'running'] as const
+
+export const verb = defineVerb({
+  name: 'cancel',
+  summary: 'cancels jobs that are not finished; the handlers of running ones are told',
+  operands: ['[ID…]'],
+  options: {
+    state: { value: 'STATE', help: 'with --queue: scheduled, waiting or running; all of them' },
+    ...BULK,
+    ...YES,
+  },
+  run(call) {
+    const state = call.args.choice('state', STATES)
+    return changeJobs(call, {
+      past: 'cancelled',
+      isAllowed: call.args.flag('yes'),
+      async one({ pond }, id) {
+        const now = await pond.cancel(id)
+        if (now === undefined) return 'is not known'
+        return now === 'cancelled' ? undefined : `is ${now} already`
+      },
+      all: (queue, filter, options) => queue.cancelAll({ state, ...filter }, options),
+      preview: (queue, filter, options) => queue.cancelAll({ state, ...filter }, options),
+    })
+  },
+})

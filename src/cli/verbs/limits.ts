@@ -1,0 +1,142 @@
+/** `millpond limits` */
+import type { GroupLimitOptions } from '../../pond/limits.ts'
+import type { Queue } from '../../pond/queue.ts'
+import type { GroupRecord } from '../../values/limits.ts'
+import { defined } from '../../values/options.ts'
+import { jsonText } from '../../web/answer.ts'
+import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
+import { grouped, NONE, time } from '../figures.ts'
+import { knownQueue, type Opened, withStore } from '../open.ts'
+import {
+  optionName,
+  overridesOf,
+  rateIn,
+  rateText,
+  runningOf,
+  SETTINGS,
+  settingNames,
+  settingText,
+} from '../settings-text.ts'
+import { plain, table } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+import { defineVerb, EXIT } from '../verb.ts'
+
+const OPTIONS = {
+  ...SETTINGS,
+  clear: { value: 'NAME', multiple: true, help: 'gives a setting back to code, such as running; or all' },
+  group: {
+    value: 'NAME',
+    help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group",
+  },
+  weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
+  'dry-run': { help: 'only checks, and shows what is' },
+  ...STORE,
+  ...JSON_LINES,
+} as const
+type Name = keyof typeof OPTIONS
+
+/** Groups that are listed. */
+const MAX_GROUPS = 50
+
+export const verb = defineVerb<Name>({
+  name: 'limits',
+  summary: 'shows and sets limits, rates and other settings of a queue, and limits of its groups',
+  operands: ['QUEUE'],
+  options: OPTIONS,
+  notes:
+    "What is set here is an operator's: no deploy and no restart changes it, until --clear. Programs that want another\n" +
+    'value are told. Of own limits of a group, the last call wins, from here or from code. docs/limits.md says what limits do.',
+  run: ({ args, terminal }) => {
+    const group = args.text('group')
+    return withStore(args, async (opened) => {
+      const queue = await knownQueue(opened, args.operand(0))
+      const isDry = args.flag('dry-run')
+      if (group === undefined) await changeQueue(args, queue, isDry)
+      else await changeGroup(args, opened, queue, group, isDry)
+      const groups = await groupsOf(opened, queue, group)
+      if (args.flag('json')) {
+        terminal.out(`${jsonText({ queue: queue.name, settings: await queue.settings(), groups })}\n`)
+        return EXIT.done
+      }
+      if (group === undefined) await showSettings(terminal, queue)
+      showGroups(terminal, groups, group)
+      if (isDry) terminal.out('Nothing was changed.\n')
+      return EXIT.done
+    })
+  },
+})
+
+async function changeQueue(args: Arguments<Name>, queue: Queue, isDry: boolean): Promise<void> {
+  if (args.text('weight') !== undefined) throw new UsageError('--weight goes with --group')
+  const overrides = overridesOf(args)
+  const given = args.texts('clear')
+  const clear = settingNames(given)
+  if (isDry) return
+  if (given.length > 0) await queue.clearOverrides(clear)
+  if (Object.keys(overrides).length > 0) await queue.override(overrides)
+}
+
+async function changeGroup(
+  args: Arguments<Name>,
+  { store }: Opened,
+  queue: Queue,
+  group: string,
+  isDry: boolean,
+): Promise<void> {
+  const { limits, ...others } = overridesOf(args)
+  if (Object.keys(others).length > 0 || limits?.group !== undefined) {
+    throw new UsageError('a group has --running, --rate and --weight of its own, and nothing else')
+  }
+  const isCleared = args.texts('clear').length > 0
+  if (isCleared && !args.texts('clear').includes('all')) throw new UsageError('with --group, --clear takes all')
+  const set: GroupLimitOptions = defined({ running: runningOf(args), rate: rateIn(args), weight: weightOf(args) })
+  if (isDry) return
+  if (isCleared) await queue.limitGroup(group, null)
+  if (Object.keys(set).length === 0) return
+  // What is not given stays as it is.
+  const [known] = isCleared ? [] : await store.operations.groups({ queue: queue.name, group, limit: 1 })
+  await queue.limitGroup(group, { ...(known?.limits ?? {}), ...set })
+}
+
+function weightOf(args: Arguments<Name>): number | undefined {
+  const text = args.text('weight')
+  if (text === undefined) return undefined
+  const weight = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0
+  if (weight > 0 && weight <= 1000) return weight
+  throw new UsageError('--weight is a number above 0, at most 1000')
+}
+
+function groupsOf({ store }: Opened, queue: Queue, group: string | undefined): Promise<GroupRecord[]> | GroupRecord[] {
+  if (!store.capabilities.groups) return []
+  return store.operations.groups({ queue: queue.name, limit: MAX_GROUPS, ...defined({ group }) })
+}
+
+async function showSettings(terminal: Terminal, queue: Queue): Promise<void> {
+  const rows = (await queue.settings()).map(({ name, value, by, code }) => [
+    optionName(name),
+    settingText(name, value),
+    by,
+    code === undefined ? '' : `code wants ${settingText(name, code)}`,
+  ])
+  terminal.out(table(terminal, ['setting', 'value', 'set by', ''], rows, { text: [1, 2, 3] }))
+}
+
+function showGroups(terminal: Terminal, groups: readonly GroupRecord[], asked: string | undefined): void {
+  if (asked !== undefined && groups.length === 0) {
+    terminal.out(`The group ${plain(asked) || "''"} has no jobs that wait or run, and no limits of its own.\n`)
+  }
+  if (groups.length === 0) return
+  const rows = groups.map(({ group, waiting, running, limits, nextStart }) => [
+    group === '' ? "''" : group,
+    grouped(waiting),
+    grouped(running),
+    limits === null ? NONE : (limits.running?.toString() ?? 'as the queue'),
+    limits === null ? NONE : limits.rate === null ? 'as the queue' : rateText(limits.rate),
+    limits === null ? NONE : String(limits.weight),
+    nextStart === null ? (waiting > 0 ? 'at its limit' : '') : nextStart > 0 ? `in ${time(nextStart)}` : '',
+  ])
+  const heads = ['group', 'waiting', 'running', 'own running', 'own rate', 'weight', 'starts']
+  terminal.out(`\n${table(terminal, heads, rows)}`)
+  if (groups.length === MAX_GROUPS) terminal.out(`The first ${MAX_GROUPS} groups by name; --group shows one.\n`)
+}

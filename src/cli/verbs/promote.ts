@@ -1,0 +1,22 @@
+/** `millpond promote` */
+import { BULK, changeJobs } from '../bulk.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  name: 'promote',
+  summary: 'lets scheduled jobs wait from now on, whatever their due time',
+  operands: ['[ID…]'],
+  options: BULK,
+  run: (call) =>
+    changeJobs(call, {
+      past: 'wait now',
+      isAllowed: true,
+      async one({ store }, id) {
+        const [outcome] = await store.operations.update({ items: [{ id, delay: 0 }] })
+        if (outcome === 'updated') return undefined
+        return outcome === null || outcome === undefined ? 'is not known' : `is ${outcome}`
+      },
+      all: (queue, filter, options) => queue.promoteAll(filter, options),
+      preview: (queue, filter, options) => queue.promoteAll(filter, options),
+    }),
+})

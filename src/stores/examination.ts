@@ -1,0 +1,77 @@
+/** What the doctors of all stores share: what a check finds, and checks that are alike. */
+import { DEFAULTS } from '../values/contract-defaults.ts'
+
+/** What a check found. */
+export interface Finding {
+  /** Names the check, for programs. */
+  check: string
+  /**
+   *   ok       it was looked at, and is well
+   *   note     worth knowing; nothing is wrong
+   *   warning  may become a problem, or costs something
+   *   problem  jobs may be lost, or nothing works
+   *   unseen   it could not be looked at: the text says why
+   */
+  level: 'ok' | 'note' | 'warning' | 'problem' | 'unseen'
+  text: string
+  /** What to do; with a warning or a problem. */
+  action?: string
+}
+
+/** @throws StoreUnavailable, InvalidOption: there is nothing to look at */
+export type Examine = (url: string) => Promise<Finding[]>
+
+/** What a migration would do, or has done. Versions are those of the tables or keys; 0: there are none. */
+export interface SchemaState {
+  found: number
+  /** The one that this release makes. */
+  newest: number
+  /** Whether opening the store changes something in it. */
+  isCurrent: boolean
+}
+
+/** A check that fails, as for want of a right, must not hide the others. */
+export async function looked(
+  check: string,
+  look: () => Finding[] | Promise<Finding[]>,
+  why: (error: unknown) => string,
+): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    return [{ check, level: 'unseen', text: why(error) }]
+  }
+}
+
+/** How far the server's clock may be from ours, in ms. */
+const MOST_APART = 1000
+
+/**
+ * Times are the store's, but dates that programs give (`runAt`) and show are theirs.
+ * @param asked milliseconds since 1970 before and after the server told its own
+ */
+export function clockFinding(server: number, asked: readonly [before: number, after: number]): Finding {
+  const [before, after] = asked
+  const apart = server < before ? before - server : Math.max(0, server - after)
+  const text = `the server's clock is ${Math.round(apart)} ms ${server < before ? 'behind' : 'ahead of'} that of this machine`
+  if (apart <= MOST_APART)
+    return { check: 'clock', level: 'ok', text: "the server's clock agrees with that of this machine" }
+  const action = 'run NTP on both: jobs with a runAt come due by the clock of the server'
+  return { check: 'clock', level: 'warning', text, action }
+}
+
+/** A lease that is over for longer than this is stuck, in ms: a sweep ends lost ones within seconds. */
+export const STUCK = DEFAULTS.store.workerSilence
+
+/** @param count of running jobs whose lease is over for longer than STUCK */
+export function leaseFinding(count: number): Finding {
+  if (count === 0) return { check: 'leases', level: 'ok', text: 'no lease is over for long' }
+  const jobs = count === 1 ? 'one running job has' : `${count} running jobs have`
+  const text = `${jobs} a lease that is long over, and nobody gives it back`
+  return {
+    check: 'leases',
+    level: 'problem',
+    text,
+    action: 'start a worker of any queue: processes with workers sweep',
+  }
+}

@@ -1,0 +1,182 @@
+/** Verbs that look at queues and change them, on every store. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Millpond } from '../../src/index.ts'
+import { ran } from './in-process.ts'
+import { freshUrl, onStores } from './stores.ts'
+
+const lines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+/** The command on one store. */
+const commandOn = (url: string) => {
+  const call = (...args: string[]) => ran(args, { MILLPOND_STORE: url })
+  const ok = async (...args: string[]) => {
+    const { code, out, err } = await call(...args)
+    assert.equal(code, 0, `${args.join(' ')}: ${out}${err}`)
+    return out
+  }
+  const json = async (...args: string[]) => lines(await ok(...args, '--json'))
+  return { call, ok, json }
+}
+
+onStores('push, jobs, job, update, cancel, requeue, remove by id', async (_t, url) => {
+  const pond = await Millpond.open(url)
+  await pond.close()
+  const { call, ok, json } = commandOn(url)
+  const unknown = await call('push', 'mails', '{"to":"ada"}')
+  assert.deepEqual([unknown.code, /has no queue "mails"/.test(unknown.err)], [3, true])
+  const [pushed] = await json('push', 'mails', '{"to":"ada"}', '--new', '--key', 'k', '--group', 'g', '--priority', '7')
+  const id = String(pushed?.id)
+  assert.equal((await json('push', 'mails', '{"to":"bob"}', '--key', 'k'))[0]?.existing, true)
+  const [listed] = await json('jobs', 'mails', '--state', 'waiting', '--key', 'k')
+  assert.deepEqual([listed?.id, listed?.priority, listed?.group, 'data' in (listed ?? {})], [id, 7, 'g', false])
+  assert.deepEqual((await json('jobs', 'mails', '--payloads'))[0]?.data, { to: 'ada' })
+  assert.match(
+    await ok('jobs', 'mails'),
+    new RegExp(`^id +state +tries +age +prio +group +key\n${id} +waiting +0/10 .* 7 +g +k$`, 'm'),
+  )
+  assert.match(await ok('job', id, '--payloads'), /^data +\{"to":"ada"\}$/m)
+  assert.doesNotMatch(await ok('job', id), /ada/)
+  assert.match(await ok('update', id, '--priority', '2', '--data', '{"to":"eve"}'), /^1 job changed\.$/m)
+  assert.deepEqual((await json('job', id, '--payloads'))[0]?.data, { to: 'eve' })
+  assert.match(await ok('cancel', id), /^1 job cancelled\.$/m)
+  const again = await call('cancel', id, '00000000-0000-7000-8000-000000000000')
+  assert.deepEqual([again.code, /is not known/.test(again.err)], [1, true])
+  assert.match(await ok('requeue', id), /^1 job requeued\.$/m)
+  assert.match(await ok('remove', id), /^1 job removed\.$/m)
+  const gone = await call('job', id)
+  assert.deepEqual([gone.code, /JobUnknown/.test(gone.err)], [3, true])
+})
+
+onStores('stats, pause, explain, resume, workers, limits', async (_t, url) => {
+  const pond = await Millpond.open(url)
+  const queue = pond.queue('mails', { limits: { running: 3, group: { running: 2 } } })
+  await queue.pushMany([1, 2, 3, 4], { group: 'tenant-7' })
+  const { call, ok, json } = commandOn(url)
+  assert.equal((await json('stats'))[0]?.queue, 'mails')
+  assert.match(await ok('stats'), /^queue +scheduled +waiting[^\n]*\nmails +0 +4 /m)
+  assert.match(await ok('stats', 'mails'), /^pushed +4$/m)
+  assert.match(await ok('explain'), /no worker has ever asked/)
+  assert.match(await ok('pause', 'mails'), /^mails is paused\.$/m)
+  assert.match(await ok('explain', 'mails'), /its queue is paused.*→ millpond resume mails/s)
+  await ok('resume', 'mails')
+
+  const blocked = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  let count = 0
+  const worker = queue.work(
+    async () => {
+      if (++count === 2) started.resolve()
+      await blocked.promise
+    },
+    { concurrency: 10 },
+  )
+  await started.promise
+  const told = await ok('explain', 'mails')
+  assert.match(told, /its group tenant-7 runs 2 jobs, and its limit is 2/)
+  assert.match(told, /→ millpond limits mails --group tenant-7 --running N/)
+  const [known] = await json('workers', 'mails')
+  assert.deepEqual([known?.queue, known?.slots, known?.pid], ['mails', 10, process.pid])
+  assert.match(await ok('workers'), /^mails .* \d+\/10 /m)
+
+  await ok(
+    'limits',
+    'mails',
+    '--running',
+    '50',
+    '--rate',
+    '100/s',
+    '--capacity',
+    '1000',
+    '--lease',
+    '1m',
+    '--attempts',
+    '7',
+  )
+  const shown = await ok('limits', 'mails')
+  assert.match(shown, /^running +50 +operator +code wants 3$/m)
+  assert.match(shown, /^rate +100\/s +operator/m)
+  assert.match(shown, /^lease +1m +operator/m)
+  await ok('limits', 'mails', '--group', 'tenant-7', '--running', '3')
+  await ok('limits', 'mails', '--group', 'tenant-7', '--weight', '4')
+  assert.match(await ok('limits', 'mails', '--group', 'tenant-7'), /^tenant-7 +\d +\d +3 +as the queue +4/m)
+  await ok('limits', 'mails', '--clear', 'running', '--clear', 'rate')
+  assert.match(await ok('limits', 'mails'), /^running +3 +code$/m)
+  await ok('limits', 'mails', '--group', 'tenant-7', '--clear', 'all', '--dry-run')
+  assert.match(await ok('limits', 'mails', '--group', 'tenant-7'), /^tenant-7 +\d +\d +3 /m)
+  const slip = await call('limits', 'mails', '--clear', 'runing')
+  assert.deepEqual([slip.code, /did you mean running\?/.test(slip.err)], [2, true])
+  blocked.resolve()
+  await worker.close()
+  await pond.close()
+})
+
+onStores('requeue, cancel, remove and promote of all that pass a filter', async (_t, url) => {
+  const pond = await Millpond.open(url)
+  const queue = pond.queue<number>('mails', { retry: { attempts: 1 } })
+  await queue.pushMany(
+    Array.from({ length: 60 }, (_, at) => at),
+    { each: (at) => ({ group: at % 3 === 0 ? 'tenant-7' : 'other' }) },
+  )
+  const worker = queue.work(
+    (job) => {
+      throw new Error(job.data % 2 === 0 ? 'TIMEOUT of the mail server' : 'refused')
+    },
+    { concurrency: 20 },
+  )
+  const { call, ok, json } = commandOn(url)
+  while ((await queue.stats()).counts.dead < 60) await new Promise((resolve) => setTimeout(resolve, 5))
+  await worker.close()
+  const filter = ['--queue', 'mails', '--state', 'dead', '--error', 'TIMEOUT', '--group', 'tenant-7']
+  const preview = await ok('requeue', ...filter, '--dry-run')
+  assert.match(preview, /^10 jobs\. Nothing was changed\.$/m)
+  assert.equal((await queue.stats()).counts.waiting, 0)
+  assert.match(await ok('requeue', ...filter), /^10 jobs requeued\.$/m)
+  assert.deepEqual((await json('jobs', 'mails', '--state', 'waiting')).length, 10)
+  const refused = await call('cancel', '--queue', 'mails', '--state', 'waiting')
+  assert.deepEqual([refused.code, /give --yes/.test(refused.err)], [3, true])
+  assert.equal((await queue.stats()).counts.waiting, 10)
+  assert.match(await ok('cancel', '--queue', 'mails', '--state', 'waiting', '--yes'), /^10 jobs cancelled\.$/m)
+  assert.match(
+    await ok('remove', '--queue', 'mails', '--state', 'dead', '--limit', '20', '--yes'),
+    /^20 jobs removed\.$/m,
+  )
+  await queue.push(1, { delay: '1d' })
+  assert.match(await ok('promote', '--queue', 'mails'), /^1 job wait/m)
+  assert.equal((await queue.stats()).counts.waiting, 1)
+  const whole = await call('remove', '--queue', 'mails', '--whole-queue')
+  assert.equal(whole.code, 3)
+  assert.match(await ok('remove', '--queue', 'mails', '--whole-queue', '--yes'), /^mails and \d+ jobs removed\.$/m)
+  await pond.close()
+})
+
+test('a file that is not there, memory, and a misspelt queue or verb make nothing', async (t) => {
+  const url = freshUrl(t, 'sqlite')
+  const missing = await ran(['stats', '--store', url])
+  assert.deepEqual([missing.code, /there is no SQLite file/.test(missing.err)], [1, true])
+  const memory = await ran(['stats', '--store', 'memory:'])
+  assert.deepEqual([memory.code, /memory: of this process is empty/.test(memory.err)], [2, true])
+  const pond = await Millpond.open(url)
+  await pond.queue('mails').push(1)
+  await pond.close()
+  for (const verb of ['pause', 'resume', 'limits', 'jobs', 'explain', 'stats']) {
+    const { code, err } = await ran([verb, 'mials', '--store', url])
+    assert.deepEqual([code, /has no queue "mials"; did you mean mails\?/.test(err)], [3, true], `${verb}: ${err}`)
+  }
+  assert.match((await ran(['requeu'])).err, /did you mean requeue\?/)
+})
+
+test('what comes from jobs cannot drive the terminal', async (t) => {
+  const url = freshUrl(t, 'sqlite')
+  const pond = await Millpond.open(url)
+  await pond.queue('q').push(1, { key: '\x1b]0;owned\x07\u202ekey', group: 'a\nb' })
+  await pond.close()
+  const { out } = await ran(['jobs', 'q', '--store', url])
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+  assert.doesNotMatch(out.replaceAll('\n', ''), /[\u0000-\u001f\u007f-\u009f\u202e]/)
+  assert.equal(out.split('\n').length, 3)
+})
