@@ -149,7 +149,7 @@ export interface Operations {
    */
   ahead(input: { id: string }): Promise<number | null>
 
-  /** Of every queue, or of the one named. `minutes`: how far back the histograms go, 0 to 60; 0, as when unset: none. */
+  /** Of every queue, or of the one named. `minutes`: how far back the histograms go, 0 to 60, or `ALL_MINUTES`; 0, as when unset: none. */
   stats(input: { queue?: string; minutes?: number }): Promise<QueueStats[]>
   /** Adds measurements to the histograms of the current minute. The store keeps 60 minutes. */
   record(input: { slices: readonly HistogramSlice[] }): Promise<void>

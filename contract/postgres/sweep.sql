@@ -155,7 +155,14 @@ begin
     exit when v_expired >= p_limit;
     v_expired := v_expired + millpond.expire(v_segment, p_limit, p_now, v_keep);
   end loop;
-  delete from millpond.histograms where minute <= p_now / 60000 - 60;
+  -- Minute -1 keeps the sum of all that are forgotten.
+  with forgotten as (
+    delete from millpond.histograms where minute >= 0 and minute <= p_now / 60000 - 60
+    returning queue, priority, metric, bucket, count
+  )
+  insert into millpond.histograms as known (minute, queue, priority, metric, bucket, count)
+  select -1, queue, priority, metric, bucket, sum(count) from forgotten group by queue, priority, metric, bucket
+  on conflict (minute, queue, priority, metric, bucket) do update set count = known.count + excluded.count;
   delete from millpond.repeats where at <= p_now - 3600000;
   perform millpond.forget_workers(p_now);
   -- Of workers that wait at queues that never came, or were removed. Who is still there is noted again with the next claim.

@@ -52,7 +52,8 @@
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
---              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; limits: not there: it has and had
+--              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
+--              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting
 --              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are

@@ -10,7 +10,9 @@ import { lacking } from '../values/capabilities.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { defined } from '../values/options.ts'
+import { pushCalls } from '../values/published-calls.ts'
 import type { PondInternals } from './internals.ts'
+import { publishedPush } from './published-push.ts'
 import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import type { QueueOptions } from './queue-options.ts'
 import type { UnsentSettings } from './unsent-settings.ts'
@@ -44,6 +46,11 @@ export class Producer {
 
   /** Never throws: errors are in the promise. */
   push(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
+    if (!pushCalls.hasSubscribers) return this.#pushOne(data, options)
+    return publishedPush(this.#queue, 1, options, (given) => this.#pushOne(data, given))
+  }
+
+  #pushOne(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
     try {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
@@ -57,6 +64,11 @@ export class Producer {
 
   /** Never throws: errors are in the promise. */
   pushMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
+    if (!pushCalls.hasSubscribers || !Array.isArray(items)) return this.#pushAll(items, options)
+    return publishedPush(this.#queue, items.length, options, (given) => this.#pushAll(items, given))
+  }
+
+  #pushAll(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
     try {
       this.#pond.assertOpen()
       if (!Array.isArray(items)) {

@@ -70,9 +70,10 @@ const FLOORS = [
   ['testing'],
   ['coalesce'],
   ['cache'],
+  ['metrics', 'opentelemetry'],
   ['web'],
   ['dashboard'],
-  ['serve'],
+  ['serve', 'alerts'],
   ['cli'],
 ]
 /** The public API, which nothing else imports: it may load these, and neither HTTP nor the command. */

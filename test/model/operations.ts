@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import type { Encoded, HistogramSlice, JobFilter, JobState, QueueSettings } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
+import { ALL_MINUTES } from '../../src/values/histogram.ts'
 import type { Rate } from '../../src/values/limits.ts'
 
 const QUEUES = ['p', 'q'] as const
@@ -198,7 +199,7 @@ export const operation = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }), filter }),
   },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60, ALL_MINUTES) }) },
 )
 
 export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never

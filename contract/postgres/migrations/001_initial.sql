@@ -326,7 +326,7 @@ create table millpond.sleepers (
 
 -- How long jobs waited and ran, per minute.
 create table millpond.histograms (
-  minute   bigint   not null,                          -- whole minutes since 1970
+  minute   bigint   not null,                          -- whole minutes since 1970; -1: all older ones
   queue    integer  not null,
   priority smallint not null,
   metric   text collate "C" not null,                  -- wait or run

@@ -169,7 +169,7 @@ from millpond_jobs;
 
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.
 create table millpond_histograms (
-  minute   integer not null,                            -- whole minutes since 1970
+  minute   integer not null,                            -- whole minutes since 1970; -1: all older ones
   queue    text    not null,
   priority integer not null,
   metric   text    not null,                            -- wait or run

@@ -18,6 +18,7 @@ def sweep(tx: Transaction, limit: int) -> Swept:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
         _sweep_queue(tx, row, limit, swept)
     if tx.row("sweep/old_minutes"):
+        tx.changes("sweep/add_up_minutes")
         tx.changes("sweep/forget_minutes")
     if tx.row("once/over"):
         forgotten += tx.changes("once/expire", limit=limit - forgotten)

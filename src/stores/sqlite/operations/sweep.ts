@@ -30,7 +30,10 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.expired += count
     }
   }
-  if (statements.get('sweep/old_minutes', { now }) !== undefined) statements.run('sweep/forget_minutes', { now })
+  if (statements.get('sweep/old_minutes', { now }) !== undefined) {
+    statements.run('sweep/add_up_minutes', { now })
+    statements.run('sweep/forget_minutes', { now })
+  }
   if (statements.get('once/over', { now }) !== undefined) {
     forgotten += statements.run('once/expire', { now, limit: limit - forgotten })
   }
