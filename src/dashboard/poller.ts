@@ -11,6 +11,7 @@ import { queueReport } from '../pond/stats.ts'
 import type { QueueStats, WorkerRecord } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
+import { ALERTS_QUEUE, firingAlerts } from './alerts.ts'
 import { attentionOf } from './attention.ts'
 import { History } from './history.ts'
 import type { Attention, Point, QueueView, StoreView } from './views.ts'
@@ -111,7 +112,8 @@ export class Poller {
     const now = Date.now()
     const byQueue = Map.groupBy(workers, ({ queue }) => queue)
     const queues: Seen[] = []
-    const attention: Attention[] = []
+    const isWatched = all.some(({ queue }) => queue === ALERTS_QUEUE)
+    const attention: Attention[] = isWatched ? await firingAlerts(store) : []
     const points = new Map<string, Point>()
     for (const stats of all.slice(0, MAX_QUEUES)) {
       const view = this.#view(stats, byQueue.get(stats.queue) ?? [], now)

@@ -16,7 +16,7 @@ export interface May {
 /** Something that a person should look at. */
 export interface Attention {
   queue: string
-  kind: 'noWorker' | 'full' | 'dead' | 'paused' | 'limit' | 'groups' | 'slots' | 'lost' | 'late'
+  kind: 'alert' | 'noWorker' | 'full' | 'dead' | 'paused' | 'limit' | 'groups' | 'slots' | 'lost' | 'late'
   level: 'alarm' | 'warning'
   text: string
 }

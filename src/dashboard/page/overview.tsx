@@ -6,7 +6,18 @@ import { Badge, Empty, Num, Sparkline, Stat } from './parts.tsx'
 import { queueLink } from './route.ts'
 
 const ICONS: Readonly<Record<Attention['kind'], string>> = {
-  ...{ noWorker: '⌀', full: '▣', dead: '✕', paused: '‖', limit: '≡', groups: '≡', slots: '↑', lost: '⚡', late: '◷' },
+  ...{
+    alert: '!',
+    noWorker: '⌀',
+    full: '▣',
+    dead: '✕',
+    paused: '‖',
+    limit: '≡',
+    groups: '≡',
+    slots: '↑',
+    lost: '⚡',
+    late: '◷',
+  },
 }
 /** Where a notice leads. */
 const TABS: Partial<Record<Attention['kind'], string>> = { groups: 'groups', limit: 'settings' }
@@ -66,7 +77,7 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
           <h2>Needs attention</h2>
           <ul>
             {attention.slice(0, 50).map(({ queue, kind, level, text }) => (
-              <li key={`${queue} ${kind}`} class={level}>
+              <li key={`${queue} ${kind} ${text}`} class={level}>
                 <a data-row href={queueLink(store.name, queue, TABS[kind], kind === 'dead' ? 'state:dead' : '')}>
                   <i aria-hidden="true">{ICONS[kind]}</i>
                   <b>{queue}</b>
