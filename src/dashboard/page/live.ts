@@ -77,9 +77,12 @@ document.addEventListener('visibilitychange', () => {
 
 export function useLive(): Live {
   const [, redraw] = useState(0)
+  const drawn = live
   useEffect(() => {
     const changed = () => redraw((n) => n + 1)
     listeners.add(changed)
+    // It may have changed since this was drawn.
+    if (drawn !== live) changed()
     return () => void listeners.delete(changed)
   }, [])
   return live
