@@ -41,7 +41,7 @@ test('every command in the docs is one that there is, with options that it has',
       .replaceAll('\\\n', ' ')
       .matchAll(/^(?:\$ |[A-Z_]+=\S+ )*(?:npx )?millpond ([a-z]+)\b([^|\n]*)/gm)) {
       const verb = verbs.get(name)
-      if (name === 'help' || name === 'schedules' || name === 'dashboard') continue
+      if (name === 'help' || name === 'dashboard') continue
       const options = [...rest.matchAll(/(?<=\s)--([a-z-]+)/g)].map(([, option = '']) => option)
       const unknown = options.filter(
         (option) => option !== 'help' && verb !== undefined && !Object.hasOwn(verb.options, option),
