@@ -35,7 +35,7 @@ test('every command in the docs is one that there is, with options that it has',
   const wrong: string[] = []
   for (const page of readdirSync(docs).filter((name) => name.endsWith('.md'))) {
     // By hand, and in blocks: not in sentences, where millpond is a name.
-    const blocks = [...read(page).matchAll(/^```(?:sh|bash|console)\n(.*?)^```/gms)].map(([, block = '']) => block)
+    const blocks = [...read(page).matchAll(/^```(?:sh|console)\b[^\n]*\n(.*?)^```/gms)].map(([, block = '']) => block)
     for (const [, name = '', rest = ''] of blocks
       .join('\n')
       .replaceAll('\\\n', ' ')
