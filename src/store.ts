@@ -149,7 +149,7 @@ export interface Operations {
    */
   ahead(input: { id: string }): Promise<number | null>
 
-  /** Of every queue, or of the one named. `minutes`: how far back the histograms go, 0 to 60; 0, as when unset: none. */
+  /** Of every queue, or of the one named. `minutes`: how far back the histograms go, 0 to 60, or `ALL_MINUTES`; 0, as when unset: none. */
   stats(input: { queue?: string; minutes?: number }): Promise<QueueStats[]>
   /** Adds measurements to the histograms of the current minute. The store keeps 60 minutes. */
   record(input: { slices: readonly HistogramSlice[] }): Promise<void>
@@ -199,6 +199,8 @@ export interface Capabilities {
   priorities: boolean
   /** `key` of a push. */
   keys: boolean
+  /** `once` of a push: keys that are remembered, replace jobs or make them follow. */
+  once: boolean
   /** Results and progress are kept. Where false, they are dropped. */
   results: boolean
   /** The log of a job is kept. Where false, its lines are dropped. */

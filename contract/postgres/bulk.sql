@@ -100,7 +100,7 @@ begin
   bulk.changed := case bulk.change
     when 'requeue' then (select cardinality(queues) from requeue(ids => v_ids, now => bulk.at))
     when 'cancel' then cardinality(cancel(v_ids, bulk.at))
-    when 'remove' then (select removed from remove(ids => v_ids))
+    when 'remove' then (select removed from remove(ids => v_ids, now => bulk.at))
     when 'update' then cardinality(update((select json_agg(json_build_object('id', id, 'priority', bulk.priority, 'runAt', bulk.run_at))
       from unnest(v_ids) as given(id)), bulk.at)) end;
 end $$;

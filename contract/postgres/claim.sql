@@ -133,11 +133,12 @@ begin
         delete from waiting where ctid = any (v_ctids) returning *
       ), moved as (
         insert into running (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
-          "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log,
+          "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember,
           lease_until)
         select place, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
           key,
-          "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, at + holds
+          "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember,
+          at + holds
         from taken
         returning *
       ), sorted as (
@@ -172,7 +173,7 @@ begin
     if v_wait = 0 then retry_after := 0;
     else
       select greatest(due_at - at, 0) into retry_after from waiting
-      where queue = v_queue and state = 'scheduled' and due_at >= (select last_value from swept_due)
+      where queue = v_queue and state = 'scheduled' and due_at >= (select last_value from swept_due) and due_at < 281474976710655
       order by due_at, place limit 1;
       retry_after := least(retry_after, v_wait);
     end if;

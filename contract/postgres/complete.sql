@@ -20,6 +20,7 @@ declare
   v_segment smallint := -1;
   v_done    integer[];
   v_keys    text[];
+  v_free    integer;
   v_count   integer;
   v_freed   text[];
   v_slots   boolean;
@@ -38,11 +39,12 @@ begin
     ), kept as (
       insert into done (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
         "group",
-        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, finished_at, segment,
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember, finished_at,
+        segment,
         result_encoding, result, result_bytes)
       select place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error,
-        case when lines is null then log else log_with(log, lines) end, v_now, v_segment,
+        case when lines is null then log else log_with(log, lines) end, remember, v_now, v_segment,
         encoding_of(result), text_of(result), bytes_of(result)
       from ended
     )
@@ -63,7 +65,11 @@ begin
   end if;
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
-    if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
+    if v_keys is not null then
+      delete from keys where queue = v_queue and key = any (v_keys) and memory is null and follower is null and until is null;
+      get diagnostics v_free = row_count;
+      if v_free < cardinality(v_keys) then perform leave_keys(v_queue, v_keys, v_now); end if;
+    end if;
     insert into moves (queue, segment, was, becomes, cause, count)
     values (v_queue, v_segment, 'running', case when v_keep > 0 then 'done' else 'gone' end, 'complete', v_count);
     if v_freed is not null then insert into arrivals (queue, groups, freed) values (v_queue, v_freed, true); end if;

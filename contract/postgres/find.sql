@@ -2,16 +2,24 @@
 -- In:  ids; listener: who wants to be notified when a job ends in the queues of those that go on; or null.
 -- Out: JSON per job that is known, in no particular order; bodies are tagged texts.
 
+-- A job's `remember`, as records have it.
+create or replace function millpond.unique_of(p_remember bigint) returns json
+language sql immutable parallel safe as $$
+  select case when p_remember is not null then
+    json_build_object('for', abs(p_remember), 'since', case when p_remember < 0 then 'push' else 'end' end) end
+$$;
+
 create or replace function millpond.record_of(j millpond.jobs) returns json
 language sql stable as $$
   select json_build_object(
     'id', j.id, 'queue', j.queue, 'state', j.state, 'priority', j.priority, 'attempt', j.attempt, 'attempts', j.attempts, 'fence', j.fence,
-    'key', j.key, 'group', j."group", 'cost', j.cost, 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at, 'dueAt', j.due_at,
+    'key', j.key, 'group', j."group", 'cost', j.cost, 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at,
+    'dueAt', coalesce(j.follow_due, j.due_at),
     'startedAt', j.started_at, 'finishedAt', j.finished_at, 'worker', j.worker,
     'data', millpond.body_of(j.encoding, j.data, j.data_bytes),
     'progress', millpond.body_of(j.progress_encoding, j.progress, j.progress_bytes),
     'result', millpond.body_of(j.result_encoding, j.result, j.result_bytes),
-    'error', j.error, 'log', j.log)
+    'error', j.error, 'log', j.log, 'unique', millpond.unique_of(j.remember), 'follows', j.follow_due is not null)
 $$;
 
 create or replace function millpond.find(ids uuid[], listener text default null) returns setof json

@@ -290,11 +290,12 @@ begin
     ), moved as (
       insert into millpond.running (place, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost,
         line, key,
-        "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log,
+        "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember,
           lease_until)
       select place, pushed_at, due_at, timeout, p_now, id, queue, greatest(fence, p_fences) + 1, attempt + 1, attempts, priority, cost,
         case when v_limits.grouped then -1 else -2 end, key,
-        "group", trace, p_worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, p_now + p_holds
+        "group", trace, p_worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember,
+        p_now + p_holds
       from taken
     )
     select '[' || string_agg(

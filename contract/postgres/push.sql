@@ -240,7 +240,7 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh; data is a tagged text.
+-- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh once; data is a tagged text.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -266,6 +266,10 @@ declare
   v_room     bigint;
   v_due      bigint;
   v_later    boolean;
+  v_until    bigint;
+  v_met      text;
+  v_follows  boolean;
+  v_remember bigint;
   v_ring     text[] := '{}';
   v_count    integer;
   v_queues   integer[] := '{}';
@@ -278,7 +282,7 @@ begin
   for job in
     select given.* from json_to_recordset(push_jobs.jobs) as given(
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean, cost integer)
+      timeout bigint, trace text, data text, fresh boolean, cost integer, once json)
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -296,8 +300,16 @@ begin
     if not v_sees and not v_fresh then
       raise exception 'NotSupported: a push with an id of your own needs a transaction in READ COMMITTED' using errcode = 'MP001';
     end if;
-    v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
+    v_due := greatest(v_now, least(coalesce(job."runAt", v_now + coalesce(job.delay, 0)), v_now + (job.once ->> 'maxWait')::bigint));
     v_later := v_due > v_now;
+    v_met := null;
+    v_remember := null;
+    if job.key is not null and job.once is not null then
+      if not v_sees then
+        raise exception 'NotSupported: unique, replace and follow need a transaction in READ COMMITTED' using errcode = 'MP001';
+      end if;
+      v_remember := remember_of(job.once -> 'unique');
+    end if;
     perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1), job.trace);
     v_existing := null;
     if v_sees and (v_doubt or not v_fresh) then
@@ -306,12 +318,23 @@ begin
     end if;
     -- Taken before it is looked for: so even a transaction that does not see the one who has it knows of him.
     while v_existing is null and job.key is not null loop
-      insert into keys (queue, key, id) values (v_queue.id, job.key, job.id) on conflict do nothing;
+      insert into keys (queue, key, id, memory) values (v_queue.id, job.key, job.id, key_memory(v_remember, v_now))
+      on conflict do nothing;
       exit when found;
-      select id into v_existing from keys where queue = v_queue.id and key = job.key;
+      if job.once is not null then
+        v_met := meet(v_queue.id, job.key, job.once, coalesce(job."runAt", v_now + coalesce(job.delay, 0)), v_now, job.data);
+        exit when v_met like 'follows %';
+        v_existing := split_part(v_met, ' ', 2);
+      else
+        select id, until into v_existing, v_until from keys where queue = v_queue.id and key = job.key;
+        if v_until <= v_now then v_existing := null; end if;
+      end if;
+      exit when v_existing is null and take_key(v_queue.id, job.key, job.id, key_memory(v_remember, v_now), v_now + 1);
     end loop;
+    v_follows := coalesce(v_met like 'follows %', false);
+    v_later := v_later or v_follows;
     if v_existing is null and v_room <= 0 then
-      delete from keys where queue = v_queue.id and key = job.key;
+      if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
       v_outcomes := v_outcomes || ('full ' || job.id);
       if push_jobs.listener is not null then
         insert into sleepers (queue, kind, listener) values (v_name, 'room', push_jobs.listener) on conflict do nothing;
@@ -320,23 +343,31 @@ begin
     end if;
     if v_existing is null then
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
-        encoding, data, data_bytes)
-      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
+        encoding, data, data_bytes, remember, follow_due)
+      values (nextval('place'), v_now, case when v_follows then 281474976710655 else v_due end,
+        coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
         coalesce(job.attempts, v_queue.attempts),
         job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
         case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
-        encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+        encoding_of(job.data), text_of(job.data), bytes_of(job.data), v_remember, case when v_follows then v_due end)
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
       if v_count = 0 or (v_sees and not v_fresh and known_ids(array[job.id]) is not null) then
         -- The same id was pushed by another at the same time.
         if v_count > 0 then delete from waiting where id = job.id; end if;
-        if job.key is not null then delete from keys where queue = v_queue.id and key = job.key; end if;
+        if job.key is not null and not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_existing := job.id;
+      elsif v_follows then
+        update keys set follower = job.id where queue = v_queue.id and key = job.key;
       end if;
       if v_existing is null and (v_doubt or not v_fresh) then
         if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
       end if;
+    end if;
+    if v_met like 'replaced %' then
+      v_outcomes := v_outcomes || v_met;
+      if v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
+      continue;
     end if;
     if v_existing is not null then
       v_outcomes := v_outcomes || (case when push_jobs.again and v_existing = job.id then 'pushed ' else 'existing ' end || v_existing);

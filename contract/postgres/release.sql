@@ -39,10 +39,10 @@ begin
     returning running.*, held.pause, held.lines, held.nth
   ), back as (
     insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, cost, line, key, "group", trace,
-      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember)
     select place, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, cost, v_line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error,
-      case when lines is null then log else log_with(log, lines) end
+      case when lines is null then log else log_with(log, lines) end, remember
     from given
   )
   select array_agg(nth::integer), array_agg(distinct coalesce("group", '')),

@@ -5,11 +5,12 @@
 --      A push is never lost with its queue: see `remove_queue`.
 
 -- Takes a job out of the table that it is in. state: what it was; null: there is no such job.
-create or replace function millpond.take_out(p_id uuid, out state text, out queue integer, out fence bigint)
+create or replace function millpond.take_out(p_id uuid, p_now bigint, out state text, out queue integer, out fence bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
   v_segment smallint := -1;
+  v_key     text;
   v_waiting millpond.waiting;
   v_job     millpond.running;
 begin
@@ -26,17 +27,21 @@ begin
       if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.place) then
         perform millpond.advance(v_job.queue, v_job.line > 0);
       end if;
-      perform millpond.take_leave(v_job, 'gone', 'remove');
+      perform millpond.take_leave(v_job, 'gone', 'remove', p_now);
       return;
     end if;
-    delete from millpond.retired where id = p_id returning state, queue, fence into take_out.state, take_out.queue, take_out.fence;
+    delete from millpond.retired where id = p_id returning state, queue, fence, key
+      into take_out.state, take_out.queue, take_out.fence, v_key;
     if not found then
-      delete from millpond.done where id = p_id returning state, queue, fence, segment
-        into take_out.state, take_out.queue, take_out.fence, v_segment;
+      delete from millpond.done where id = p_id returning state, queue, fence, segment, key
+        into take_out.state, take_out.queue, take_out.fence, v_segment, v_key;
     end if;
     if found then
       insert into millpond.moves (queue, segment, was, becomes, cause, count)
         values (take_out.queue, v_segment, take_out.state, 'gone', 'remove', 1);
+      if v_key is not null then
+        delete from millpond.keys where queue = take_out.queue and key = v_key and id = p_id and until is not null;
+      end if;
       return;
     end if;
     exit when not exists (select from millpond.jobs where id = p_id);
@@ -77,6 +82,7 @@ begin
   end if;
   delete from millpond.queues where id = p_queue;
   delete from millpond.lines where queue = p_queue;
+  delete from millpond.keys where queue = p_queue;
   delete from millpond.limits where queue = p_queue;
   delete from millpond.group_limits where queue = p_queue;
   delete from millpond.turns where queue = p_queue;
@@ -93,7 +99,7 @@ exception when lock_not_available then
 end $$;
 
 create or replace function millpond.remove(
-  ids uuid[] default null, queue text default null, state text default null, "limit" integer default 1000,
+  ids uuid[] default null, queue text default null, state text default null, "limit" integer default 1000, now bigint default null,
   out removed integer, out more boolean, out queues text[]
 ) returns record
 language plpgsql security definer
@@ -122,7 +128,7 @@ begin
   end if;
   remove.queues := '{}';
   for v_id in select distinct id from unnest(v_ids) as given(id) order by id loop
-    select * into was from take_out(v_id);
+    select * into was from take_out(v_id, time_of(remove.now));
     continue when was.state is null;
     select name, limits into v_name, v_limits from millpond.queues where id = was.queue;
     remove.queues := remove.queues || v_name;

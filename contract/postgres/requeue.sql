@@ -28,13 +28,17 @@ begin
       where queue = (select id from millpond.queues where name = requeue.queue) and state = 'dead'
         -- Left out here, so that they cannot fill the limit and hide others for ever.
         and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
-        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
+        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and keys.until is null))
       order by finished_at, place limit requeue."limit" for update skip locked);
   end if;
   -- All at once, in the order of ids.
   v_ids := array(select id from retired where id = any (v_ids) order by id for update);
-  insert into keys (queue, key, id)
-    select queue, key, id from retired where id = any (v_ids) and key is not null order by id on conflict do nothing;
+  -- A remembered key holds none back.
+  delete from keys using retired where retired.id = any (v_ids) and keys.queue = retired.queue and keys.key = retired.key
+    and keys.until is not null;
+  insert into keys (queue, key, id, memory)
+    select queue, key, id, key_memory(remember, pushed_at) from retired where id = any (v_ids) and key is not null order by id
+    on conflict do nothing;
   for v_queue, v_name in
     select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
   loop
@@ -45,9 +49,9 @@ begin
       returning *
     ), back as (
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
-        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log)
+        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember)
       select place, pushed_at, v_now, timeout, id, queue, fence, attempts, priority, cost, v_line, key, "group", trace,
-        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log
+        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember
       from gone
     ), arrived as (
       insert into arrivals (queue, groups)

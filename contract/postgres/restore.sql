@@ -26,17 +26,17 @@ begin
       case when limits = 'groups' and state = 'waiting' then -1 else 0 end,
       state, key, "group", trace, worker, millpond.encoding_of(data), millpond.text_of(data), millpond.bytes_of(data),
       millpond.encoding_of(progress), millpond.text_of(progress), millpond.bytes_of(progress), error,
-      case when log is not null then millpond.log_with(null, log) end, null
+      case when log is not null then millpond.log_with(null, log) end, millpond.remember_of(uniqueness), null, null
     )::millpond.waiting
     from (
       select given.*, queues.id as queue_id, queues.limits
       from rows from (json_to_recordset(p_records) as (
         id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
         cost integer, timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, worker text, data text,
-        progress text, error text, log text
+        progress text, error text, log text, "unique" json
       )) with ordinality as given(
         id, queue, state, priority, attempt, attempts, fence, key, "group", cost, timeout, trace, pushed_at, due_at, started_at, worker,
-        data, progress, error, log, nth
+        data, progress, error, log, uniqueness, nth
       ) join millpond.queues on queues.name = given.queue
       order by nth
     ) as each
@@ -48,7 +48,8 @@ begin
   perform millpond.check_job(priority, due_at, attempts, timeout, key, "group", cost, trace) from unnest(v_jobs);
   v_ids := array(select id from unnest(v_jobs));
   begin
-    insert into millpond.keys (queue, key, id) select queue, key, id from unnest(v_jobs) where key is not null order by queue, key;
+    insert into millpond.keys (queue, key, id, memory)
+    select queue, key, id, millpond.key_memory(remember, pushed_at) from unnest(v_jobs) where key is not null order by queue, key;
     insert into millpond.waiting select job.* from unnest(v_jobs) as job;
     -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
     if millpond.known_ids(v_ids) is not null then raise unique_violation; end if;
@@ -83,6 +84,7 @@ declare
   v_segments smallint[] := '{}';
   v_finished bigint;
   v_id       integer;
+  v_follows  boolean;
   v_queue    queues%rowtype;
   job        waiting%rowtype;
   given      record;
@@ -96,8 +98,8 @@ begin
     perform setval('swept_whole', 0);
   else perform hold_time('due', restore.now);
   end if;
-  if not exists (select from json_to_recordset(restore.records) as each(state text)
-    where state is null or state not in ('scheduled', 'waiting')) and restore_live(restore.records, v_now) then
+  if not exists (select from json_to_recordset(restore.records) as each(state text, follows boolean)
+    where state is null or state not in ('scheduled', 'waiting') or follows) and restore_live(restore.records, v_now) then
     return array_fill('restored'::text, array[json_array_length(restore.records)]);
   end if;
   for given in
@@ -105,7 +107,7 @@ begin
       id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
         cost integer,
       timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, "finishedAt" bigint, worker text,
-      data text, progress text, result text, error text, log text)
+      data text, progress text, result text, error text, log text, "unique" json, follows boolean)
   loop
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
@@ -146,9 +148,18 @@ begin
     job.progress_bytes := bytes_of(given.progress);
     job.error := given.error;
     job.log := case when given.log is not null then log_with(null, given.log) end;
-    if job.key is not null and job.state in ('scheduled', 'waiting') then
-      insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
-      if not found then
+    job.remember := remember_of(given."unique");
+    v_follows := false;
+    if job.key is not null and job.state in ('scheduled', 'waiting')
+      and not take_key(job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at), 9223372036854775807)
+    then
+      update keys set follower = job.id
+      where queue = job.queue and key = job.key and follower is null and given.follows and job.state = 'scheduled';
+      v_follows := found;
+      if v_follows then
+        job.follow_due := job.due_at;
+        job.due_at := 281474976710655;
+      else
         v_outcomes := v_outcomes || 'existing'::text;
         continue;
       end if;
@@ -158,6 +169,7 @@ begin
     if not found or known_ids(array[job.id]) is not null then
       delete from waiting where id = job.id and place = job.place;
       delete from keys where queue = job.queue and key = job.key and id = job.id;
+      if v_follows then update keys set follower = null where queue = job.queue and key = job.key and follower = job.id; end if;
       v_outcomes := v_outcomes || 'existing'::text;
       continue;
     end if;
@@ -180,6 +192,7 @@ begin
       else job.state := 'gone';
       end if;
       v_segments := v_segments || v_segment;
+      if job.key is not null and given.state <> 'cancelled' then perform remember(job, v_finished, v_now); end if;
     end if;
     insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, v_segment, 'new', job.state, 'restore', 1);
     v_outcomes := v_outcomes || 'restored'::text;

@@ -12,25 +12,25 @@ select q.name as queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
-  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log
+  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log, j.remember, j.follow_due
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log
+  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due
 from millpond.done j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
 create or replace function millpond.states() returns text[]
@@ -222,12 +222,13 @@ begin
   insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_job.queue, -1, 'running', p_state, p_cause, 1);
 end $$;
 
--- A live job's row was taken out of its table for good: frees its key, tells its group, and counts it.
-create or replace function millpond.take_leave(p_job millpond.running, p_becomes text, p_cause text) returns void
+-- A live job's row was taken out of its table for good: gives up its key, tells its group, and counts it.
+create or replace function millpond.take_leave(p_job millpond.running, p_becomes text, p_cause text, p_now bigint) returns void
 language plpgsql as $$
 begin
   if p_job.key is not null then
-    delete from millpond.keys where queue = p_job.queue and key = p_job.key;
+    delete from millpond.keys where queue = p_job.queue and key = p_job.key and id = p_job.id and memory is null and follower is null;
+    if not found then perform millpond.leave_key(p_job.queue, p_job.key, p_job.id, p_becomes = 'dead', p_now); end if;
   end if;
   insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_job.queue, -1, p_job.state, p_becomes, p_cause, 1);
   if p_job.line = -1 then
@@ -239,7 +240,11 @@ end $$;
 create or replace function millpond.retire(p_job millpond.running, p_state text, p_cause text, p_now bigint, p_keep bigint) returns void
 language plpgsql as $$
 begin
-  perform millpond.take_leave(p_job, p_state, p_cause);
+  perform millpond.take_leave(p_job, p_state, p_cause, p_now);
+  if p_job.follow_due is not null then
+    p_job.due_at := p_job.follow_due;
+    p_job.follow_due := null;
+  end if;
   if p_keep > 0 then
     p_job.state := p_state;
     insert into millpond.retired select p_job.*, p_now;

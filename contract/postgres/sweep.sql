@@ -155,7 +155,14 @@ begin
     exit when v_expired >= p_limit;
     v_expired := v_expired + millpond.expire(v_segment, p_limit, p_now, v_keep);
   end loop;
-  delete from millpond.histograms where minute <= p_now / 60000 - 60;
+  -- Minute -1 keeps the sum of all that are forgotten.
+  with forgotten as (
+    delete from millpond.histograms where minute >= 0 and minute <= p_now / 60000 - 60
+    returning queue, priority, metric, bucket, count
+  )
+  insert into millpond.histograms as known (minute, queue, priority, metric, bucket, count)
+  select -1, queue, priority, metric, bucket, sum(count) from forgotten group by queue, priority, metric, bucket
+  on conflict (minute, queue, priority, metric, bucket) do update set count = known.count + excluded.count;
   delete from millpond.repeats where at <= p_now - 3600000;
   perform millpond.forget_workers(p_now);
   -- Of workers that wait at queues that never came, or were removed. Who is still there is noted again with the next claim.
@@ -281,6 +288,7 @@ begin
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
+  v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
   v_expired := tidy(sweep."limit", v_now, v_whole);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);
@@ -295,7 +303,7 @@ begin
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
-    'nextDue', least(case when v_next is not null then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
+    'nextDue', least(case when v_next < 281474976710655 then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
     'schedules', due_schedules(v_now),
     'queues', (select count(*) from queues));
 end $$;

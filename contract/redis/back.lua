@@ -3,7 +3,8 @@
 -- @return whether it did: not where a live job has its key
 local function send_back(K, id, state, list)
   local key = list[7]
-  if key and redis.call('HEXISTS', K.keys, key) == 1 then return false end
+  -- Of a key that is remembered there is more than the id.
+  if key and #(redis.call('HGET', K.keys, key) or '') == 16 then return false end
   redis.call('ZREM', state[1] == 'dead' and K.dead or K.cancelled, id)
   if key then redis.call('HSET', K.keys, key, id) end
   put_state(K, id, 'waiting', state[2], 0, NOW, 0, 0, false)

@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include stopping.lua
 -- @include back.lua
 -- @include changed.lua

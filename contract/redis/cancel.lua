@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include stopping.lua
 -- cancel: jobs are not wanted any more.
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups blocked touched

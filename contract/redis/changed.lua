@@ -1,4 +1,4 @@
--- What update and bulk share: scheduled and waiting jobs change. Use: `change_one` each, then `changed_all` once.
+-- What update, bulk and push-once share: scheduled and waiting jobs change. Use: `change_one` each, then `changed_all` once.
 local moved, came, soon, entering_ids = false, false, false, {}
 
 -- Those that begin to wait are in their pages only after this.
@@ -18,12 +18,17 @@ local function change_one(K, id, record, state, change, data)
   if priority or data ~= '' then
     redis.call('HSET', K.jobs, id, cmsgpack.pack(list) .. (data ~= '' and data or string.sub(record, at + 1)))
   end
+  if state[8] and (delay or run_at) then
+    -- A follower: from when it may start.
+    put_state(K, id, state[1], state[2], state[3], state[4], state[5], 0, state[7], math.max(NOW, run_at or NOW + delay))
+    return
+  end
   if not (delay or run_at or was_waiting and priority) then return end
   moved = true
   if was_waiting then leave(K, before, list[1], id, list[5], list[9]) end
   local becomes, due = state[1], state[4]
   if delay or run_at then
-    due = math.min(math.max(NOW, run_at or NOW + delay), SPAN - 1)
+    due = math.min(math.max(NOW, run_at or NOW + delay), NEVER - 1)
     becomes = due > NOW and 'scheduled' or 'waiting'
     put_state(K, id, becomes, state[2], state[3], due, state[5], 0, state[7])
   end

@@ -77,7 +77,7 @@ if AGAIN then
 end
 
 local scheduled = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')[2]
-local retry_after = scheduled and math.max(0, scheduled - NOW) or -1
+local retry_after = scheduled and tonumber(scheduled) < NEVER and math.max(0, scheduled - NOW) or -1
 
 -- Whoever comes next with a job rings for us.
 local function mark_asleep()

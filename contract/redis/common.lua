@@ -12,15 +12,19 @@
 --
 -- What a queue's partition keeps; all keys of a script have one hash tag (README.md):
 --   jobs       HASH id → record, which only `update` changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key,
---              trace, cost, placedAt], then the encoded data. Absent values are false; those at the end of the list are left out. So the
---              group is read without the data. placedAt: when a restored job got its place; absent: pushedAt.
+--              trace, cost, placedAt, remember], then the encoded data. Absent values are false; those at the end are left out. So the
+--              group is read without the data. placedAt: when a restored job got its place; absent: pushedAt. remember: ms after
+--              the end for which the key is remembered, below 0: after the push.
 --   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. Of a running job of a grouped queue, its
 --              group follows as MessagePack (`` where it has none), so that its end need not read the record. due: 0 means when it was
---              pushed; started and finished: 0 means never. A job without a state waits since its push.
+--              pushed; started and finished: 0 means never. Of a follower, due is
+--              NEVER, and behind the worker stands from when it may start. A job without a state waits since its push.
 --   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Whoever stops waiting leaves its page, and an empty page goes.
 --   waiting    ZSET of pages, in the order of claiming
---   keys       HASH key → id of the live job that has it
+--   keys       HASH key → id of the live job that has it; or of the one that is remembered, and until when; a NUL and the key → id of the
+--              job's follower
+--   remembered ZSET of keys by until when they are remembered; or longer, or by a live job: `keys` has it
 --   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's
 --              rate, in microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups;
 --              virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to which the
@@ -48,7 +52,8 @@
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
---              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; limits: not there: it has and had
+--              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
+--              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting
 --              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are
@@ -70,11 +75,13 @@
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
+local NEVER = SPAN - 1 -- due of a follower: no time brings it about
 local SOON = 1000 -- ms: a job that is due sooner rings for work when it is scheduled, and a claim then tells when
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
 -- Settings that were never set. A backoff is [base, factor, max, jitter].
 local DEFAULT = { attempts = 10, lease = 30000, keepDone = 3600000, keepDead = 604800000, backoff = { 1000, 2, 3600000, 0.5 } }
 local NEW_STATE = { 'waiting', 0, 0, 0, 0, 0, false } -- of a job that waits since its push
+local MEET = false -- meet.lua sets it
 local GROUPED = false -- a script sets it where the queue is grouped: then jobs are in `lines` as well
 
 local HEAD = cmsgpack.unpack(ARGV[1])
@@ -154,6 +161,7 @@ end
 -- The time at which the next scheduled job is due, for the sweeps; @return it, or nil
 local function note_due(K)
   local head = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')[2]
+  if head and tonumber(head) >= NEVER then head = nil end
   if head then redis.call('ZADD', K['@due'], head, PART) else redis.call('ZREM', K['@due'], PART) end
   return tonumber(head)
 end

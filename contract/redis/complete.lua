@@ -1,16 +1,17 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include log.lua
 -- complete: claims' jobs are done.
--- KEYS: queue jobs states keys running done results progress errors slots blocked touched @ends
+-- KEYS: queue jobs states keys running done results progress errors slots blocked touched scheduled remembered @due @ends
 -- Head: fences: a list, or one number for all; logs: of each claim, its new lines with a line feed between them, or false; nil: none.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
 --      before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
-local K = keys_of('queue jobs states keys running done results progress errors slots blocked touched @ends')
+local K = keys_of('queue jobs states keys running done results progress errors slots blocked touched scheduled remembered @due @ends')
 local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
 for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
@@ -46,7 +47,7 @@ for i = 1, count do
     outcomes[i] = 0
     finished[#finished + 1] = id
     times[#times + 1], times[#times + 2] = now, id
-    if keyed then unkey(K, id, facts_of(K, id)) end
+    if keyed then unkey(K, id, facts_of(K, id), true) end
     states[#states + 1], states[#states + 2] = id, afters[own]
     if GROUPED then
       local _, group = cmsgpack.unpack_one(packed, #own)

@@ -1,13 +1,15 @@
 -- What scripts that tell all about a job share.
 
 -- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
--- progress, error, result, record, log. Absent: false. @return how many bytes
+-- progress, error, result, record, log. Absent: false. due: of a follower, minus the time from
+-- which it may start. @return how many bytes
 local function describe(K, out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE
   local finished = state[1] == 'running' and tonumber(redis.call('ZSCORE', K.running, id)) or state[6]
   local told = redis.call('HMGET', K.progress, id, id .. 'l')
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = id, state[1], state[2], state[3], state[4], state[5]
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, state[1], state[2], state[3]
+  out[n + 5], out[n + 6] = state[8] and -state[8] or state[4], state[5]
   out[n + 7], out[n + 8], out[n + 9] = finished, state[7], told[1]
   out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
   out[n + 13] = told[2]

@@ -1,7 +1,7 @@
 -- @include common.lua
 -- drop: a partition of a queue that is removed goes, between the steps of `unregister`.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits
---       lines slots groups names touched tickets held blocked unused @due @ends
+--       lines slots groups names touched tickets held blocked unused remembered @due @ends
 -- Head: floor: as `unregister` gave it; nil: only look whether something is there.
 -- In:  nothing.
 -- Out: [1]: nothing is there; [0]: it has jobs; [2, floor]: `unregister` is to raise the floor to this number first; [3], with nil: it has
@@ -9,7 +9,7 @@
 --      again.
 
 local NAMES = 'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits '
-  .. 'lines slots groups names touched tickets held blocked unused @due @ends'
+  .. 'lines slots groups names touched tickets held blocked unused remembered @due @ends'
 local K = keys_of(NAMES)
 local floor = HEAD[6]
 if redis.call('EXISTS', K.jobs) == 1 then return { 0 } end

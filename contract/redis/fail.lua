@@ -2,9 +2,11 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include log.lua
 -- fail: claims' attempts failed.
--- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched remembered
+--      @due @ends
 -- Head: logs: as of `complete`.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
 --      random number from 0 to below 1: by the queue's policy.
@@ -13,7 +15,8 @@
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched @due @ends')
+  'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched remembered '
+    .. '@due @ends')
 local count = (#ARGV - 2) / 4
 local outcomes, finished, scheduled, soon, failed = {}, {}, false, false, 0
 local kept, limits = keep(K, false)
@@ -44,7 +47,7 @@ local function settle(id, fence, failure, delay, lines)
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
     if kept > 0 then add_log(K, id, lines) end
-    unkey(K, id, list)
+    unkey(K, id, list, true)
     finished[#finished + 1] = id
     if kept == 0 then
       forget(K, { id })
@@ -58,7 +61,7 @@ local function settle(id, fence, failure, delay, lines)
   end
   add_log(K, id, lines)
   local ms = string.sub(delay, 1, 1) == 'r' and backoff(attempt, tonumber(string.sub(delay, 2))) or tonumber(delay)
-  local due = math.min(NOW + ms, SPAN - 1)
+  local due = math.min(NOW + ms, NEVER - 1)
   redis.call('HSET', K.errors, id, failure)
   put_state(K, id, ms > 0 and 'scheduled' or 'waiting', fence, attempt, due, state[5], 0, state[7])
   if ms > 0 then

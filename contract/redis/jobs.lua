@@ -24,8 +24,3 @@ end
 local function put_state(K, id, ...)
   redis.call('HSET', K.states, id, cmsgpack.pack({ ... }))
 end
-
--- A live job gives up its key.
-local function unkey(K, id, list)
-  if list[7] then redis.call('HDEL', K.keys, list[7]) end
-end

@@ -29,7 +29,7 @@ local function put_all(ids)
   local left = describe_all(K, out, ids, filter and passes)
   out[1] = left > 0 and 2 or #ids == limit and 1 or 0
   local last = ids[#ids - left]
-  if filter and last and out[#out - 11] ~= last then
+  if filter and last and out[#out - 12] ~= last then
     describe(K, out, last, redis.call('HGET', K.jobs, last), redis.call('HGET', K.states, last))
     out[2] = 1
   end

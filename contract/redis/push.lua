@@ -7,6 +7,7 @@
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else
 --      nil.
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1.
+--       With a tenth entry, `once`, it is a call of push-once.lua.
 --       which: of each job, which of them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its
 --       encoded data has. partitions: how many the queue has, as the caller knows it.
 -- In:  the ids, one after the other; the encoded data of all jobs, one after the other.

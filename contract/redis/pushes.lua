@@ -1,4 +1,4 @@
--- What `push` and `fire` share: jobs that are stored. Their heads and items are those of `push`.
+-- What `push`, `push-once` and `fire` share: jobs that are stored. Their heads and items are those of `push`.
 
 local function ids_in(bytes)
   local ids = {}
@@ -6,6 +6,7 @@ local function ids_in(bytes)
   return ids
 end
 
+-- K: with slots and groups for push-once alone.
 -- fired: nil for a push. For a firing, a set of the ids that an earlier call has pushed; the others are stored even if there is no room.
 -- @return what push.lua answers
 local function push_jobs(K, ids, fired)
@@ -26,8 +27,11 @@ local function push_jobs(K, ids, fired)
   local function shared_of(value)
     local list = { NOW, value[1], value[4] or attempts_of_queue }
     local timeout = value[5] or timeout_of_queue
+    local remember = value[10] and value[10][1]
+    if remember then list[9], list[10] = NOW, remember end
+    if remember then list[8] = value[9] or false end
     if value[9] then list[8] = value[9] end
-    if value[8] or list[8] then list[7] = value[8] or false end
+    if value[8] or list[8] ~= nil then list[7] = value[8] or false end
     if value[7] or list[7] ~= nil then list[6] = value[7] or false end
     if timeout or list[6] ~= nil then list[5] = timeout or false end
     if value[6] or list[5] ~= nil then list[4] = value[6] or false end
@@ -37,15 +41,43 @@ local function push_jobs(K, ids, fired)
   listed = listed and 1 or 0
   local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
   local place, taken, by_key, stored = tonumber(settings[7]) or 0, {}, {}, 0
+  local stored_in_all, any_came, any_soon = 0, false, false
   local full, all_pushed, soon = false, true, false
   local data_at = 1
+
+  -- Stores what has come so far.
+  local function store()
+    if stored > 0 then redis.call('HSET', K.queue, 'places', text(place)) end
+    call('HSET', K.jobs, records)
+    call('HSET', K.states, states)
+    call('HSET', K.keys, keys)
+    if #due_times > 0 then
+      call('ZADD', K.scheduled, due_times)
+      note_due(K)
+    end
+    any_came = entered(K) or any_came
+    any_soon = any_soon or soon
+    stored_in_all = stored_in_all + stored
+    records, states, due_times, keys, by_key, stored, soon = {}, {}, {}, {}, {}, 0, false
+  end
 
   for i = 1, #ids do
     local id, value, data_from = ids[i], all_values[which and which[i] or 1], data_at
     data_at = data_at + sizes[i]
     local priority, key = value[1], value[7]
+    local once = MEET and key and value[10]
     local existing = (found[i] or taken[id]) and id
-    if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
+    local follows = false
+    if not existing and key then
+      if once then store() end
+      existing = by_key[key] or redis.call('HGET', K.keys, key)
+      if existing and #existing > 16 then
+        -- Remembered, until then.
+        existing = tonumber(string.sub(existing, 17)) > NOW and string.sub(existing, 1, 16)
+      elseif existing and once then
+        existing, follows = MEET(K, key, existing, value, string.sub(ARGV[4], data_from, data_at - 1), settings[8])
+      end
+    end
     if not taken[id] and (AGAIN and found[i] or fired and fired[id] and not found[i]) then
       outcomes[i + 1] = 0
       taken[id] = true
@@ -64,13 +96,19 @@ local function push_jobs(K, ids, fired)
       records[stored * 2 - 1] = id
       records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
       if key then
-        by_key[key] = id
-        keys[#keys + 1] = key
+        if not follows then by_key[key] = id end
+        keys[#keys + 1] = follows and '\0' .. key or key
         keys[#keys + 1] = id
       end
       local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
-      if due > NOW then
-        due, soon = math.min(due, SPAN - 1), soon or due < NOW + SOON
+      if once and once[3] then due = math.min(due, NOW + once[3]) end
+      if follows then
+        states[#states + 1] = id
+        states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })
+        due_times[#due_times + 1] = text(NEVER)
+        due_times[#due_times + 1] = id
+      elseif due > NOW then
+        due, soon = math.min(due, NEVER - 1), soon or due < NOW + SOON
         states[#states + 1] = id
         states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
         due_times[#due_times + 1] = text(due)
@@ -82,17 +120,9 @@ local function push_jobs(K, ids, fired)
     end
   end
 
-  if stored > 0 then redis.call('HSET', K.queue, 'places', text(place)) end
-  count_total(K, 'pushed', stored)
-  call('HSET', K.jobs, records)
-  call('HSET', K.states, states)
-  call('HSET', K.keys, keys)
-  if #due_times > 0 then
-    call('ZADD', K.scheduled, due_times)
-    note_due(K)
-  end
-  local came = entered(K)
-  if came or soon then wake(K) end
+  store()
+  count_total(K, 'pushed', stored_in_all)
+  if any_came or any_soon then wake(K, any_came == 'moved' and settings[8]) end
   if full then redis.call('HSET', K.queue, 'room', NOW) end
   return all_pushed and { listed } or outcomes
 end

@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include stopping.lua
 -- remove: jobs go, as if they had never been pushed.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots

@@ -2,18 +2,19 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include once.lua
 -- @include log.lua
 -- restore: jobs are put back as they were.
--- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends
+-- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered @due @ends
 -- Head: floor, partitions: as of `push`.
 -- In:  seven items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress, error and log, each nothing
---      where there is none.
+--      timeout, key, trace, cost, remember, follows], absent values false, times 0; the encoded data; result, progress, error and log, each
+--      nothing where there is none.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
 
 local K = keys_of(
-  'queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends')
+  'queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered @due @ends')
 local floor, partitions = HEAD[6], HEAD[7]
 local settings = redis.call('HMGET', K.queue, 'listed', 'run', 'limits', 'keepDone', 'keepDead', 'places')
 GROUPED = settings[3] == 'groups'
@@ -27,11 +28,15 @@ local place, soon, outcomes = tonumber(settings[6]) or 0, false, { listed and 1 
 local function restore(id, list, data, lines, ...)
   if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
   local state, due, finished, key, kept = list[1], list[4], list[6], list[13], keep[list[1]]
-  if not kept and key and redis.call('HEXISTS', K.keys, key) == 1 then return 1 end
+  local holder = key and redis.call('HGET', K.keys, key)
+  local is_held = holder and #holder == 16
+  local follows = is_held and state == 'scheduled' and list[17] and redis.call('HEXISTS', K.keys, '\0' .. key) == 0
+  if not kept and is_held and not follows then return 1 end
   -- Behind all values there is when it got its place, since pages are searched by that.
-  local record = { place, list[8], list[9], list[10], list[11], list[12], key, list[14], list[15], NOW }
+  local record = { place, list[8], list[9], list[10], list[11], list[12], key, list[14], list[15], NOW, list[16] or nil }
   redis.call('HSET', K.jobs, id, cmsgpack.pack(record) .. data)
-  redis.call('HSET', K.states, id, cmsgpack.pack({ state, list[2], list[3], due, list[5], finished, list[7] }))
+  local kept_state = { state, list[2], list[3], follows and NEVER or due, list[5], finished, list[7], follows and due or nil }
+  redis.call('HSET', K.states, id, cmsgpack.pack(kept_state))
   for i, name in ipairs({ 'results', 'progress', 'errors' }) do
     local value = select(i, ...)
     if value ~= '' then redis.call('HSET', K[name], id, value) end
@@ -40,9 +45,13 @@ local function restore(id, list, data, lines, ...)
   if kept then
     redis.call('ZADD', K[state], text(finished), id)
     note_end(K, finished + kept)
+    local till = key and not is_held and state ~= 'cancelled' and till_of(record, finished)
+    if till and (not holder or till > tonumber(string.sub(holder, 17))) then remember(K, key, id, till) end
   else
-    if key then redis.call('HSET', K.keys, key, id) end
-    if state == 'scheduled' then
+    if key then redis.call('HSET', K.keys, follows and '\0' .. key or key, id) end
+    if follows then
+      redis.call('ZADD', K.scheduled, text(NEVER), id)
+    elseif state == 'scheduled' then
       redis.call('ZADD', K.scheduled, text(due), id)
       soon = soon or due < NOW + SOON
     else enter(list[9], place, id, list[11] or nil, list[15]) end

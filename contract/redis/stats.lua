@@ -10,7 +10,7 @@
 -- In:  nothing.
 -- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
 --      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see
---      configure.lua; minutes: lists as `record` keeps them, of the last minutes. Absent: none.
+--      configure.lua; minutes: lists as `record` keeps them, of the last minutes; over 60: of all time. Absent: none.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
 --      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
@@ -99,7 +99,10 @@ if settings[4] then
   if list[1] or list[2] or grouped then out.limits = list end
   out.nextStart = limits.startable(1) or nil
 end
-if minutes > 0 then
+if minutes > 60 then
+  local measured = redis.call('HGET', K.queue, 'measured')
+  if measured then out.minutes[1] = cmsgpack.unpack(measured) end
+elseif minutes > 0 then
   local current = math.floor(NOW / 60000)
   for _, packed in ipairs(redis.call('HVALS', K.histograms)) do
     local slice = cmsgpack.unpack(packed)

@@ -37,7 +37,7 @@ local function cancel_one(K, id, state, list, kept)
   if kept == 0 then
     forget(K, { id })
   else
-    put_state(K, id, 'cancelled', state[2], state[3], state[4], state[5], NOW, state[7])
+    put_state(K, id, 'cancelled', state[2], state[3], state[8] or state[4], state[5], NOW, state[7])
     redis.call('ZADD', K.cancelled, NOW, id)
   end
   return has_run
@@ -56,7 +56,9 @@ local function remove_one(K, id, state, list)
   may_write(K)
   highest_removed = math.max(highest_removed, state[2])
   local outcome = 1
-  if state[1] == 'done' or state[1] == 'dead' or state[1] == 'cancelled' then redis.call('ZREM', K[state[1]], id)
+  if state[1] == 'done' or state[1] == 'dead' or state[1] == 'cancelled' then
+    redis.call('ZREM', K[state[1]], id)
+    if redis.call('EXISTS', K.keys) == 1 then forget_key(K, id, list()) end
   else outcome = stop(K, id, state[1], list()) and 3 or 2 end
   removed[#removed + 1] = id
   return outcome

@@ -2,22 +2,24 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include once.lua
 -- @include grouped.lua
 -- @include limits.lua
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
---      names blocked touched unused @due @ends
+--      names blocked touched unused remembered @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
--- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, whether to forget them. more: 1 if it left something to
---      another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is dead.
+-- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, and remembered keys, whether to forget them.
+--      more: 1 if it left something to another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is
+--      dead.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
 --      more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
-    .. 'limits lines slots groups names blocked touched unused @due @ends')
+    .. 'limits lines slots groups names blocked touched unused remembered @due @ends')
 local promote, lose, expire, forget_most = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
 local promoted, expired, out, finished = 0, 0, { 0, 0, 0, 0 }, {}
 local keep_done, limited = keep(K, true)
@@ -50,7 +52,7 @@ for _, id in ipairs(until_time(K.running, NOW, lose)) do
     put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
     enter(list[3], list[1], id, list[5], list[9])
   else
-    unkey(K, id, list)
+    unkey(K, id, list, true)
     finished[#finished + 1] = id
     if keep_dead == 0 then
       forget(K, { id })
@@ -93,6 +95,7 @@ if GROUPED then
   backlog = move_backlog(K, limits)
   out[3] = limits.forget_groups(forget_most)
 end
+out[3] = out[3] + forget_keys(K, forget_most - out[3])
 
 note_due(K)
 local soonest = math.huge
@@ -103,6 +106,7 @@ local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, '
 if backlog then sooner(NOW, 0) end
 sooner(head_score(K.running), 0)
 if GROUPED then sooner(head_score(K.unused), 0) end
+sooner(head_score(K.remembered), 0)
 for key, kept_for in pairs(kept) do sooner(head_score(key), kept_for) end
 if read_bytes >= LARGE then out[4] = 1 end
 if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end

@@ -8,7 +8,9 @@
 select queue, state from millpond_jobs where id = :id
 
 -- @statement cancel
-update millpond_jobs set state = 'cancelled', line = null, finished_at = :now where id = :id
+update millpond_jobs set
+  state = 'cancelled', line = null, finished_at = :now, due_at = ifnull(follow_due, due_at), follow_due = null
+where id = :id
 
 -- @statement remove
 delete from millpond_jobs where id = :id

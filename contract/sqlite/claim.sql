@@ -98,7 +98,8 @@ delete from millpond_picks
 -- When another claim may find more: when the next scheduled job is due; and with grouped = 1, when the first group that
 -- is held may start a job, or now, if there are jobs that do not stand in lines yet. null: no such time is known.
 select min(at) as at from (
-  select min(due_at) as at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
+  select min(due_at) as at from millpond_jobs indexed by millpond_scheduled
+  where queue = :queue and state = 'scheduled' and due_at < 281474976710655
   union all
   select min(held_until) from millpond_groups indexed by millpond_held where :grouped = 1 and queue = :queue and held_until is not null
   union all

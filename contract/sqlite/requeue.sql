@@ -5,16 +5,16 @@
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look
-select id, queue, state from millpond_jobs where id = :id and state in ('dead', 'cancelled')
+select id, queue, state, key from millpond_jobs where id = :id and state in ('dead', 'cancelled')
 
 -- @statement dead
 -- Those whose key a live job has are left out here, so that they cannot fill the limit and hide others for ever.
-select id, queue, state from millpond_jobs as dead indexed by millpond_finished
+select id, queue, state, key from millpond_jobs as dead indexed by millpond_finished
 where queue = :queue and state = 'dead' and finished_at is not null
   and (:until is null or finished_at < :until or finished_at = :until and due_at < :until)
   and (key is null or not exists (
     select 1 from millpond_jobs as live
-    where live.queue = dead.queue and live.key = dead.key and live.key is not null
+    where live.queue = dead.queue and live.key = dead.key and live.key is not null and live.follow_due is null
       and live.state in ('scheduled', 'waiting', 'running')
   ))
 order by finished_at, seq

@@ -110,8 +110,16 @@ where seq in (
 delete from millpond_jobs where id = :id
 
 -- @statement old_minutes
--- Whether there are histograms of minutes that are kept no longer: the last 60 are.
-select 1 as found from millpond_histograms where minute < cast(:now / 60000 as integer) - 59 limit 1
+-- Whether there are histograms of minutes that are kept no longer by themselves: the last 60 are.
+select 1 as found from millpond_histograms where minute >= 0 and minute < cast(:now / 60000 as integer) - 59 limit 1
+
+-- @statement add_up_minutes
+-- Before `forget_minutes`: minute -1 keeps the sum of all that are forgotten.
+insert into millpond_histograms (minute, queue, priority, metric, bucket, count)
+select -1, queue, priority, metric, bucket, sum(count) from millpond_histograms
+where minute >= 0 and minute < cast(:now / 60000 as integer) - 59
+group by queue, priority, metric, bucket
+on conflict do update set count = count + excluded.count
 
 -- @statement forget_minutes
-delete from millpond_histograms where minute < cast(:now / 60000 as integer) - 59
+delete from millpond_histograms where minute >= 0 and minute < cast(:now / 60000 as integer) - 59

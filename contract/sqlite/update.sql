@@ -4,7 +4,7 @@
 -- Invariant: it keeps its place. Some drivers bind bytes of length 0 as null, hence the coalesce.
 
 -- @statement look
-select queue, state, due_at from millpond_jobs where id = :id
+select queue, state, due_at, follow_due from millpond_jobs where id = :id
 
 -- @statement leave
 -- Of a waiting job whose priority or due time changes, before `change`: it leaves its line. In a grouped queue, run

@@ -13,6 +13,7 @@ from millpond.encoding import SAFE, Body, well_formed
 from millpond.errors import MillpondError
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
+from millpond.once import Once, Unique
 
 if TYPE_CHECKING:
     from millpond.schedules import DueSchedules
@@ -74,15 +75,18 @@ class NewJob:
     timeout: int | None = None
     trace: str | None = None
     fresh: bool = False
+    once: Once | None = None
 
     def __post_init__(self) -> None:
         check_fields(vars(self))
+        if self.once is not None and self.key is None:
+            raise MillpondError("InvalidOption", "once needs a key")
         object.__setattr__(self, "id", self.id.lower())
 
 
 @dataclass(frozen=True)
 class Pushed:
-    status: Literal["pushed", "existing", "full", "failed"]
+    status: Literal["pushed", "existing", "replaced", "full", "failed"]
     id: str
     error: MillpondError | None = None
 
@@ -260,6 +264,9 @@ class Record(Job):
     error: JobError | None
     log: Sequence[str] = ()
     """Its lines, oldest first."""
+    unique: Unique | None = None
+    follows: bool = False
+    """It waits for the end of the job that has its key. `due_at` is then the time from which it may start."""
 
 
 @dataclass(frozen=True, kw_only=True)

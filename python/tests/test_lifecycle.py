@@ -14,6 +14,7 @@ from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
 from millpond.jobs import BulkChange, Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.once import Once, Unique
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
 from millpond.schedules import Declaration, Firing, ScheduledJob
@@ -27,7 +28,18 @@ EPOCH = 1_767_225_600_000
 PREFIX = "019b76da-a800-7000-8000-"
 TIMES = {"runAt", "now", "until", "pushedFrom", "pushedBefore", "since", "seen", "pushedAt", "dueAt", "startedAt", "finishedAt"}
 TIMES |= {"from", "expected", "next", "nextAt", "lastAt", "changedAt"}
-KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate}
+
+
+def unique(**given: Any) -> Unique:
+    return Unique(given["for"], given["since"])
+
+
+def once(**given: Any) -> Once:
+    fields: Case = {snake(name): unique(**value) if name == "unique" else value for name, value in given.items()}
+    return Once(**fields)
+
+
+KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate, "unique": unique, "once": once}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
 LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record, "schedules": Declaration, "firings": Firing}
@@ -161,6 +173,8 @@ def outward(given: Any) -> Any:
         return {"encoding": given.encoding, "base64": base64.b64encode(given.body).decode()}
     if isinstance(given, dict):
         return {str(name): outward(value) for name, value in given.items()}
+    if isinstance(given, Unique):
+        return {"for": given.ms, "since": given.since}
     if not is_dataclass(given):
         return given
     found: Case = {}

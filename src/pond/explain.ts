@@ -8,6 +8,8 @@ import { LAST_TIME } from '../values/duration.ts'
 export type WaitReason =
   /** The job is scheduled. */
   | { kind: 'due'; at: Date }
+  /** It was pushed with `whenRunning: 'follow'`, and the job that has its key has not ended. */
+  | { kind: 'follows'; key: string }
   /** The queue is paused; see `queue.pause`. */
   | { kind: 'paused' }
   /** As many jobs of the queue run as may. */
@@ -48,7 +50,8 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
   if (!record) return undefined
   const { queue, state } = record
   const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
-  if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
+  if (record.follows) reasons.push({ kind: 'follows', key: record.key ?? '' })
+  else if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
   return { id, queue, state, reasons, text: textOf(record, reasons) }
 }
 
@@ -93,6 +96,8 @@ function wordsOf(reason: WaitReason): string {
   switch (reason.kind) {
     case 'due':
       return `it is due at ${reason.at.toISOString()}`
+    case 'follows':
+      return `another job with the key ${JSON.stringify(reason.key)} has not ended`
     case 'noWorker':
       if (reason.lastClaim === null) return 'no worker has ever asked its queue for jobs'
       return `no worker has asked its queue for jobs since ${reason.lastClaim.toISOString()}`

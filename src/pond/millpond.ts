@@ -18,6 +18,7 @@ import { Sweeper } from '../worker/sweeper.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
+import { type Figures, figures } from './figures.ts'
 import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
 import { PondWorkers } from './pond-workers.ts'
@@ -241,6 +242,12 @@ export class Millpond implements AsyncDisposable {
     this.#assertOpen()
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     return (await this.#store.operations.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
+  }
+
+  /** @internal What metrics are made of. @throws Closed, `Store…` */
+  async figures(): Promise<Figures> {
+    this.#assertOpen()
+    return figures(this.#store)
   }
 
   /**

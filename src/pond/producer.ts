@@ -10,7 +10,9 @@ import { lacking } from '../values/capabilities.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { defined } from '../values/options.ts'
+import { pushCalls } from '../values/published-calls.ts'
 import type { PondInternals } from './internals.ts'
+import { publishedPush } from './published-push.ts'
 import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import type { QueueOptions } from './queue-options.ts'
 import type { UnsentSettings } from './unsent-settings.ts'
@@ -44,6 +46,11 @@ export class Producer {
 
   /** Never throws: errors are in the promise. */
   push(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
+    if (!pushCalls.hasSubscribers) return this.#pushOne(data, options)
+    return publishedPush(this.#queue, 1, options, (given) => this.#pushOne(data, given))
+  }
+
+  #pushOne(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
     try {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
@@ -57,6 +64,11 @@ export class Producer {
 
   /** Never throws: errors are in the promise. */
   pushMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
+    if (!pushCalls.hasSubscribers || !Array.isArray(items)) return this.#pushAll(items, options)
+    return publishedPush(this.#queue, items.length, options, (given) => this.#pushAll(items, given))
+  }
+
+  #pushAll(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
     try {
       this.#pond.assertOpen()
       if (!Array.isArray(items)) {
@@ -123,9 +135,9 @@ export class Producer {
       throw this.#queueFull()
     }
     const { id, status } = outcome
-    const existing = status === 'existing'
-    this.#pond.pushed(job, id, existing)
-    return { id, existing }
+    const pushed = pushedFrom(id, status)
+    this.#pond.pushed(job, id, pushed.existing)
+    return pushed
   }
 
   async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
@@ -134,7 +146,7 @@ export class Producer {
     if (!store.transactions.takesSettings) await this.#settings.send()
     const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings.unsent }) })
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
-    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
+    return outcomes.map(({ id, status }) => pushedFrom(id, status))
   }
 
   #queueFull(): MillpondError {
@@ -142,3 +154,6 @@ export class Producer {
     return new MillpondError('QueueFull', message, { queue: this.#queue })
   }
 }
+
+const pushedFrom = (id: string, status: PushOutcome['status']): Pushed =>
+  status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }

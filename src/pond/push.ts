@@ -13,8 +13,9 @@ import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } 
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import { checkCost } from './limits.ts'
+import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
 
-export interface PushOptions {
+export interface PushOptions extends OnceOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
    * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
@@ -30,7 +31,10 @@ export interface PushOptions {
    * together with `delay`.
    */
   runAt?: Date | number | undefined
-  /** At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL. */
+  /**
+   * At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL.
+   * `unique`, `replace` and `whenRunning` say more: docs/once.md.
+   */
   key?: string | undefined
   /**
    * What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255
@@ -73,6 +77,7 @@ const EACH_RULES: Rules<PushOptions> = {
   timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
+  ...ONCE_RULES,
 }
 // With one id or key for all, only the first job would be stored.
 const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
@@ -82,8 +87,10 @@ const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isF
 export interface Pushed {
   /** The id of the job, in lower case. */
   id: string
-  /** true: a live job had the key, or the id was known. Nothing was stored, and `id` is that job's. */
+  /** true: a job had the key, live or remembered, or the id was known. No job was added, and `id` is that job's. */
   existing: boolean
+  /** true: that job has the data and the due time of this push. Unset otherwise. */
+  replaced?: true
 }
 
 const NO_OPTIONS: PushOptions = {}
@@ -142,6 +149,7 @@ export class Preparer {
     if (given.delay !== undefined && given.runAt !== undefined) {
       throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
     }
+    checkOnce(given, this.#pond.store, `push to ${this.#queue}`)
     if (given.cost !== undefined) {
       needs(this.#pond.store, 'rates', 'cost')
       checkCost(given.cost, this.#limits)
@@ -190,6 +198,7 @@ export class Preparer {
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
+      ...(options.key !== undefined && onceFrom(options)),
       ...(this.#spills && { spill: true }),
     }
   }

@@ -103,7 +103,7 @@ export class Pusher {
   }
 }
 
-const isStored = ({ status }: PushOutcome): boolean => status === 'pushed' || status === 'existing'
+const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed'
 
 /** The outcomes of all parts, in the order of the jobs. Where a part failed, its jobs have its error. */
 async function merged(

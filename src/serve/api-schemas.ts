@@ -20,6 +20,7 @@ import {
   string,
 } from './json-schema.ts'
 import { jobLog, log } from './log-schemas.ts'
+import { ONCE } from './once-schemas.ts'
 
 const DAY = DEFAULTS.bounds.ratePer.most
 const CENTURY = DEFAULTS.bounds.delay.most
@@ -118,6 +119,7 @@ export const newJob = request(
     cost: integer(1, MAX_COST, { default: 1, description: 'What its start takes of a rate.' }),
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
+    ...ONCE,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )
@@ -130,8 +132,10 @@ export const pushed = reply(
   'A job that the store has. `state` is left out where it is not known.',
 )
 export const pushedMany = reply('PushedMany', {
-  jobs: array(object({ id, existing: boolean }), {
-    description: 'In the order of the request. `existing`: nothing was stored, this job was there already.',
+  jobs: array(object({ id, existing: boolean }, { replaced: boolean }), {
+    description:
+      'In the order of the request. `existing`: no job was added, this one was there already. `replaced`: it has the data and ' +
+      'due time of this push.',
   }),
 })
 

@@ -16,6 +16,8 @@ export const LIMITS = {
   maxWaitingPerClient: 500,
   /** With so many queues, clients cannot make another one. */
   maxQueues: 10_000,
+  /** Queues that have metrics of their own. */
+  metricsQueues: 100,
   /** Connections that the server in front takes at once. */
   maxConnections: 1024,
   /** Milliseconds, for `Retry-After` of a 503. */

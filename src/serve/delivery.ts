@@ -21,6 +21,7 @@ import { checkPlain } from '../web/body.ts'
 import { parseJson } from '../web/json.ts'
 import type { Context } from '../worker/context.ts'
 import type { Outcome } from '../worker/outcome.ts'
+import type { Worker } from '../worker/worker.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
 import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'
@@ -53,18 +54,22 @@ const BACKOFF: BackoffPolicy = DEFAULTS.webhook.backoff
 
 /**
  * @param maxPayload most bytes of an encoded result, as of the pond
- * @returns closes the connections to the receiver; to be called once the pond is closed
+ * @returns the worker; and what closes the connections to the receiver, to be called once the worker is closed
  * @throws InvalidName, InvalidOption, Closed
  */
-export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): () => void {
+export function deliver(
+  pond: Millpond,
+  delivery: Delivery,
+  maxPayload: number,
+): { worker: Worker; disconnect: () => void } {
   const { url, timeout, concurrency } = delivery
   const receiver = new Receiver(url, timeout, concurrency)
   // A function, so that the queue's own policy stays as it is for other workers.
   const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
   const queue = pond.queue(delivery.queue, { retry: { backoff } })
   const terms = { ...delivery, receiver, maxPayload, rates: pond.store.capabilities.rates }
-  queue.work((job, context) => attempt(terms, job, context), { concurrency })
-  return () => receiver.close()
+  const worker = queue.work((job, context) => attempt(terms, job, context), { concurrency })
+  return { worker, disconnect: () => receiver.close() }
 }
 
 /** @returns the job's result @throws an outcome of the job, or an Error for another attempt by the backoff */

@@ -5,6 +5,7 @@
 
 import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import '../values/runtime.ts'
+import { type AlertOptions, type Alerts, alerts } from '../alerts/index.ts'
 import { Millpond } from '../pond/millpond.ts'
 import { openStore } from '../stores/open.ts'
 import { closeTimeout } from '../values/close-options.ts'
@@ -32,6 +33,8 @@ export interface ServeOptions {
   hosts?: readonly string[] | undefined
   /** Queues that are delivered to webhooks. None unless set. */
   deliveries?: readonly Delivery[] | undefined
+  /** Rules on what the queues do, and who is told; see docs/alerts.md. Errors go to `onError` of the service. None unless set. */
+  alerts?: Omit<AlertOptions, 'onError'> | undefined
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
   maxBody?: number | undefined
   /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
@@ -57,6 +60,8 @@ export interface ServeOptions {
   onUnauthorized?: ((client: UnauthorizedClient) => void) | undefined
   /** With this many queues, a push to a new queue is a 503 with `TooManyQueues`; 0 to 1,000,000, 10,000 unless set. */
   maxQueues?: number | undefined
+  /** Most queues with series of their own in `/metrics`; 0 to 10,000, 100 unless set. Some figures of others are summed. */
+  metricsQueues?: number | undefined
   /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
   onError?: OnError | undefined
 }
@@ -66,6 +71,7 @@ const RULES: Rules<ServeOptions> = {
   hosts: (value) =>
     (Array.isArray(value) && value.every((host) => typeof host === 'string')) || 'an array of host names',
   deliveries: (value) => Array.isArray(value) || 'an array of deliveries',
+  alerts: (value) => (typeof value === 'object' && value !== null) || 'an object of options',
   maxBody: isInteger(1, 512 * 1024 * 1024),
   maxPayload: isInteger(1, LARGEST_PAYLOAD),
   maxWait: isDuration(0),
@@ -74,6 +80,7 @@ const RULES: Rules<ServeOptions> = {
   maxConnections: isInteger(1, 1_000_000),
   onUnauthorized: isFunction,
   maxQueues: isInteger(0, 1_000_000),
+  metricsQueues: isInteger(0, 10_000),
   onError: isFunction,
 }
 
@@ -106,6 +113,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     maxWaiting,
     maxQueues,
     maxConnections,
+    metricsQueues,
     deliveries = [],
   } = {
     ...LIMITS,
@@ -119,7 +127,10 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   pond.on('error', (error) => onError(error, undefined))
   const service = new Service({
     ...{ store: opened, pond, onError, tokens: given.tokens ?? [], hosts: given.hosts ?? [] },
-    limits: { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
+    limits: {
+      ...{ ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
+      metricsQueues,
+    },
     onUnauthorized: (client) => {
       try {
         given.onUnauthorized?.(client)
@@ -130,15 +141,19 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   })
 
   const receivers: (() => void)[] = []
+  let watching: Alerts | undefined
   const close = async (timeout: number) => {
     await service.drained()
+    await watching?.close()
     await pond.close({ timeout })
     for (const disconnect of receivers) disconnect()
   }
   try {
     // If every delivery has `onFailure`, process warnings of failed ones are not needed.
     if (deliveries.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
-    for (const delivery of deliveries) receivers.push(deliver(pond, delivery, maxPayload))
+    for (const delivery of deliveries) receivers.push(deliver(pond, delivery, maxPayload).disconnect)
+    if (given.alerts !== undefined)
+      watching = alerts(pond, { ...given.alerts, onError: (error) => onError(error, undefined) })
   } catch (error) {
     await close(0)
     throw error

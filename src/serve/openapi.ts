@@ -95,10 +95,11 @@ function parameter(location: string, name: string, { description, ...schema }: S
   return { name, in: location, required, description, schema }
 }
 
-function response({ description, schema, events, headers }: Answer, refer: (schema: Schema) => unknown): object {
+function response({ description, schema, events, media, headers }: Answer, refer: (schema: Schema) => unknown): object {
   const content = {
     ...(schema && contentOf(refer(schema))),
     ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
+    ...(media !== undefined && { [media]: { schema: { type: 'string' } } }),
   }
   const hasContent = Object.keys(content).length > 0
   return {

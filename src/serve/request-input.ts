@@ -1,6 +1,6 @@
 /** The query and body of a request, as its route takes them. */
 
-import { isAcceptable, isMessagePack } from '../values/accept.ts'
+import { accepts, isAcceptable, isMessagePack } from '../values/accept.ts'
 import { readBody } from '../web/body.ts'
 import type { BodyLimits } from '../web/body-limits.ts'
 import { contentType } from '../web/headers.ts'
@@ -19,9 +19,9 @@ export async function inputOf(
   route: Route,
   limits: BodyLimits,
 ): Promise<{ query: Record<string, unknown>; body: unknown }> {
-  const events = route.answers[200]?.events ?? false
-  if (!isAcceptable(request, events)) {
-    const offered = events ? `${MEDIA_TYPES}, text/event-stream` : MEDIA_TYPES
+  const { events = false, media } = route.answers[200] ?? {}
+  if (media === undefined ? !isAcceptable(request, events) : !accepts(request, media)) {
+    const offered = media ?? (events ? `${MEDIA_TYPES}, text/event-stream` : MEDIA_TYPES)
     throw new Refusal(406, `Nothing that Accept names is on offer here; on offer are ${offered}.`)
   }
   return { query: queryOf(query, route), body: await bodyOf(request, route, limits) }

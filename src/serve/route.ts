@@ -3,6 +3,7 @@
  * describes them (`openapi.ts`), so the description cannot differ from the service.
  */
 
+import type { PondMetrics } from '../metrics/index.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
 import { segmentsOf } from '../web/path.ts'
@@ -21,6 +22,7 @@ export interface RouteContext {
   claims: Claims
   limits: Limits
   queueLimit: QueueLimit
+  metrics: PondMetrics
   onError: OnError
   /** Aborted when the service stops. */
   stopping: AbortSignal
@@ -32,6 +34,8 @@ export interface Answer {
   schema?: Schema
   /** Whether the client may have server-sent events instead. */
   events?: boolean
+  /** Its media type. JSON or MessagePack unless set. */
+  media?: string
   /** Each of these answers has them, but for streams of events. */
   headers?: Readonly<Record<string, string>>
 }

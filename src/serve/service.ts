@@ -3,6 +3,7 @@
  *
  *   guard.ts, unauthorized.ts ─► route.ts ─► Accept, query, body: request-input.ts ─► the handler: routes/
  */
+import { PondMetrics } from '../metrics/index.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
 import { answer } from '../web/answer.ts'
@@ -65,7 +66,9 @@ export class Service {
     )
     this.#sweeper.start()
     const { signal: stopping } = this.#stop
-    const context = { store, pond, sweeper: this.#sweeper, claims: this.#claims, limits, queueLimit, onError, stopping }
+    const metrics = new PondMetrics(pond, limits.metricsQueues, (error) => onError(error, undefined))
+    const bounds = { limits, queueLimit }
+    const context = { store, pond, sweeper: this.#sweeper, claims: this.#claims, ...bounds, metrics, onError, stopping }
     const routes = {
       jobs: jobRoutes(context),
       claims: claimRoutes(context),

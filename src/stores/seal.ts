@@ -17,9 +17,14 @@ import type {
   StoreTransactions,
 } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
+import { meetsAgain } from '../values/once.ts'
 import type { Sealer, SealPlace } from '../values/seal.ts'
 
 type Of = Pick<SealPlace, 'queue' | 'id'>
+
+/** Data that may become those of another job with the key are sealed to the key: contract/seal.md. */
+const placeOf = (job: NewJob): string => (job.key !== null && meetsAgain(job) ? keyPlace(job.key) : job.id)
+const keyPlace = (key: string): string => `key ${key}`
 
 export function sealed(store: Store, sealer: Sealer): Store {
   const { operations, transactions } = store
@@ -29,7 +34,12 @@ export function sealed(store: Store, sealer: Sealer): Store {
   const openPart = (part: SealPlace['part'], body: Encoded | null, { queue, id }: Of) =>
     body === null ? null : sealer.open(body, { part, queue, id })
   const pushed = (jobs: readonly NewJob[]) =>
-    jobs.map((job) => ({ ...job, data: sealer.seal(job.data, { part: 'data', queue: job.queue, id: job.id }) }))
+    jobs.map((job) => ({ ...job, data: sealer.seal(job.data, { part: 'data', queue: job.queue, id: placeOf(job) }) }))
+  const openData = (data: Encoded, { queue, id }: Of, key: string | null): Encoded => {
+    const opened = openPart('data', data, { queue, id }) ?? data
+    if (opened !== data || key === null) return opened
+    return openPart('data', data, { queue, id: keyPlace(key) }) ?? data
+  }
   const completed = (queue: string, items: readonly Completion[]) =>
     items.map((item) => ({ ...item, result: sealPart('result', item.result, { queue, id: item.id }) }))
 
@@ -37,7 +47,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
     const { data, error } = record
     return {
       ...record,
-      data: sealer.open(data, { part: 'data', queue: record.queue, id: record.id }),
+      data: openData(data, record, record.key),
       progress: openPart('progress', record.progress, record),
       result: openPart('result', record.result, record),
       error: error === null ? null : sealer.openError(error, record),
@@ -87,7 +97,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
       const claimed = await operations.claim(input)
       for (const job of claimed.jobs) {
         // Not a copy: a store may know its claims by their identity.
-        Object.assign(job, { data: sealer.open(job.data, { part: 'data', queue: input.queue, id: job.id }) })
+        Object.assign(job, { data: openData(job.data, { queue: input.queue, id: job.id }, job.key) })
       }
       return claimed
     },

@@ -41,9 +41,11 @@ function batchOf(input: unknown): readonly unknown[] | null {
 
 function queueOf(input: unknown): string | null {
   if (isObject(input) && typeof input.queue === 'string') return input.queue
-  const queues = new Set(batchOf(input)?.map((item) => (isObject(item) ? item.queue : undefined)))
-  const [queue] = queues
-  return queues.size === 1 && typeof queue === 'string' ? queue : null
+  const batch = batchOf(input) ?? []
+  const nameOf = (item: unknown) => (isObject(item) ? item.queue : undefined)
+  const queue = nameOf(batch[0])
+  // Without a list or a set of the names: a push may have 500 jobs.
+  return typeof queue === 'string' && batch.every((item) => nameOf(item) === queue) ? queue : null
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

@@ -41,6 +41,14 @@ export function isAcceptable(request: Request, events: boolean): boolean {
   })
 }
 
+/** Whether `Accept` allows this media type. */
+export function accepts(request: Request, media: string): boolean {
+  const accept = request.headers.get('accept') ?? ''
+  if (accept.trim() === '' || accept.length > MAX_HEADER_LENGTH) return true
+  const allowed = [media, media.replace(/\/.*/, '/*'), '*/*']
+  return rangesOf(accept).some((range) => range.quality !== 0 && allowed.includes(range.media))
+}
+
 function rangesOf(accept: string): { media: string; quality: number }[] {
   const ranges = accept.toLowerCase().split(',')
   return ranges.map((range) => {

@@ -19,7 +19,10 @@ export interface HistogramSlice {
   buckets: Record<number, number>
 }
 
-const PER_DOUBLING = 8
+/** As `minutes` of `stats`: since the queue came to be. */
+export const ALL_MINUTES = 2 ** 31 - 1
+
+export const PER_DOUBLING = 8
 
 /** @param ms a duration in milliseconds; below zero counts as zero */
 export function bucketOf(ms: number): number {

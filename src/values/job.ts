@@ -131,6 +131,8 @@ export function jobInfo(record: JobRecord): JobInfo {
     result: decoded('result'),
     undecodable,
     log: record.log?.map(readLogLine) ?? [],
+    ...(record.unique && { unique: record.unique }),
+    ...(record.follows && { follows: true }),
   }
 }
 

@@ -52,23 +52,44 @@ export interface NewJob {
   /** W3C trace context of the push, kept with the job. */
   trace: string | null
   data: Encoded
+  /** What the key does beyond "one live job". Needs a key, and the capability `once`. */
+  once?: Once
   /** true: the id was made for this push, so the store cannot know it and need not look. false unless set. */
   fresh?: boolean
   /** Where the queue is full, the job goes to the spill store. Needs the capability `spill`. false unless set. */
   spill?: boolean
 }
 
+/** For how long a key is remembered after its job was pushed, or after it ended. */
+export interface Unique {
+  /** In milliseconds, at least 1. */
+  for: number
+  since: 'end' | 'push'
+}
+
+/** What the key of a push does: contract/operations.md, "Once for a while". */
+export interface Once {
+  unique?: Unique
+  /** A scheduled or waiting job with the key gets this push's data and due time. */
+  replace?: boolean
+  /** The job is due no later than its first push and so many milliseconds. */
+  maxWait?: number
+  /** While the job with the key runs, this one is kept, and becomes due when that one ends. */
+  follow?: boolean
+}
+
 /**
  * What became of one job of a push.
  *
  *   pushed     the job is stored
- *   existing   a live job has the key, or the id is known; `id` is that job's, and nothing was stored
+ *   existing   a job has the key, live or remembered, or the id is known; `id` is that job's, and nothing was stored
+ *   replaced   the job `id` has the data and due time of this push; no job was added
  *   full       the queue is full; nothing was stored
  *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
  *              stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'full' | 'failed'
+  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'failed'
   id: string
   error?: MillpondError
 }
@@ -193,4 +214,8 @@ export interface JobRecord {
   error: JobError | null
   /** The last lines of its log; unset: it has none. `src/values/job-log.ts` reads and writes them. */
   log?: readonly string[]
+  /** For how long its key is remembered; unset: it is not. */
+  unique?: Unique
+  /** true: it waits for the end of the job that has its key. `dueAt` is then the time from which it may start. */
+  follows?: boolean
 }

@@ -128,7 +128,8 @@ export function accept<Input>(
     if (bounds?.refusal) throw bounds.refusal
     const pushed = await queue.push(made, options)
     const job = pushed.existing ? await pond.job(pushed.id) : undefined
-    if (pushed.existing) {
+    // A job that was replaced has this request's data.
+    if (pushed.existing && !pushed.replaced) {
       // Of the same Idempotency-Key and scope, and so of the same client.
       const isOwn = pushed.id === id
       if (!(await mayShow(request, job, isOwn))) {

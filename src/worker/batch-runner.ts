@@ -18,11 +18,13 @@
 import type { StoreTransaction } from '../store.ts'
 import { inThisContext } from '../values/async-context.ts'
 import type { Job } from '../values/job.ts'
+import { runCalls } from '../values/published-calls.ts'
 import type { Attempt } from './attempt.ts'
 import type { Batch } from './batch.ts'
 import { type Answer, answersOf, failedAll } from './batch-answers.ts'
-import { type BatchHandler, batchContext } from './batch-context.ts'
+import { type BatchContext, type BatchHandler, batchContext } from './batch-context.ts'
 import { type Ending, released, type Untold } from './ending.ts'
+import { publishedRun } from './published-run.ts'
 import type { RunnerTools } from './runner.ts'
 
 /** Of an attempt that the handler was given. */
@@ -48,6 +50,14 @@ export function batchRunner(tools: RunnerTools, handler: BatchHandler): (batch: 
     return new Map(usable.filter(([attempt]) => isLive({ attempt })))
   }
 
+  function handle(batch: Batch, jobs: ReadonlyMap<Attempt, Job>, context: BatchContext): unknown {
+    const given = [...jobs.values()]
+    if (!runCalls.hasSubscribers) return handler(given, context)
+    const whenStopped = batch.whenStopped.bind(batch)
+    const run = { queue: tools.settings.queue, isBatch: true, attempts: jobs.keys(), whenStopped }
+    return publishedRun(run, () => handler(given, context))
+  }
+
   async function endingsOf(batch: Batch, jobs: ReadonlyMap<Attempt, Job>): Promise<Ending[]> {
     const ids = [...jobs.values()].map(({ id }) => id)
     let transaction: StoreTransaction | undefined
@@ -55,7 +65,7 @@ export function batchRunner(tools: RunnerTools, handler: BatchHandler): (batch: 
     try {
       transaction = tools.begin(batch)
       const context = batchContext(batch, tools.terms, transaction)
-      answers = answersOf(ids, await handler([...jobs.values()], context))
+      answers = answersOf(ids, await handle(batch, jobs, context))
     } catch (error) {
       answers = failedAll(ids, error)
     }

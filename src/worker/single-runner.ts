@@ -4,10 +4,12 @@ import type { ReplicaQuery, StoreTransaction } from '../store.ts'
 import { inThisContext } from '../values/async-context.ts'
 import { decode } from '../values/encoding.ts'
 import { Job } from '../values/job.ts'
+import { runCalls } from '../values/published-calls.ts'
 import type { Attempt } from './attempt.ts'
 import { AttemptContext } from './attempt-context.ts'
 import type { Context } from './context.ts'
 import type { Ending, Untold } from './ending.ts'
+import { publishedRun } from './published-run.ts'
 import type { Replica } from './replica.ts'
 import type { RunnerTools } from './runner.ts'
 
@@ -37,19 +39,25 @@ export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: At
     )
   }
 
+  function handle(attempt: Attempt, job: Job, context: Context): unknown {
+    if (!runCalls.hasSubscribers) return handler(job, context)
+    const whenStopped = attempt.whenStopped.bind(attempt)
+    return publishedRun({ queue, isBatch: false, attempts: [attempt], whenStopped }, () => handler(job, context))
+  }
+
   /** Never throws: whatever the handler throws is in the promise. */
   function call(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
     try {
       if (schema !== undefined) return checkAndCall(attempt, reads)
       const job = new Job(queue, attempt.claimed, decode(attempt.claimed.data, 'data'))
-      return Promise.resolve(handler(job, new AttemptContext(attempt, terms, undefined, reads)))
+      return Promise.resolve(handle(attempt, job, new AttemptContext(attempt, terms, undefined, reads)))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   async function checkAndCall(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
-    return handler(await tools.job(attempt), new AttemptContext(attempt, terms, undefined, reads))
+    return handle(attempt, await tools.job(attempt), new AttemptContext(attempt, terms, undefined, reads))
   }
 
   async function transact(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<void> {
@@ -58,7 +66,7 @@ export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: At
     try {
       const job = await tools.job(attempt)
       transaction = tools.begin(attempt)
-      const value = await handler(job, new AttemptContext(attempt, terms, transaction, reads))
+      const value = await handle(attempt, job, new AttemptContext(attempt, terms, transaction, reads))
       if (attempt.stopped === undefined) ending = rules.ofAnswer(attempt, value)
     } catch (error) {
       if (attempt.stopped === undefined) ending = rules.ofError(attempt, error)

@@ -118,7 +118,7 @@ test('settings: where they come from, and what they are without', async () => {
   const plain = await settingsOf(['--store', 'memory:'], {})
   assert.deepEqual(plain, {
     ...{ store: 'memory:', address: '127.0.0.1', port: 8080, tokens: [], hosts: [], deliveries: [], limits: {} },
-    ...{ connections: {}, stopTimeout: 30_000, logRequests: false, json: false },
+    ...{ alerts: undefined, connections: {}, stopTimeout: 30_000, logRequests: false, json: false },
   })
   const folder = await mkdtemp(join(tmpdir(), 'millpond-cli-'))
   try {

@@ -70,8 +70,9 @@ const FLOORS = [
   ['testing'],
   ['coalesce'],
   ['cache'],
+  ['metrics', 'opentelemetry'],
   ['web'],
-  ['serve'],
+  ['serve', 'alerts'],
   ['cli'],
 ]
 /** The public API, which nothing else imports: it may load these, and neither HTTP nor the command. */

@@ -1,7 +1,7 @@
 /** The package as it is published, laid into a project with its dependencies, as npm lays them. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -21,6 +21,7 @@ export async function layPackage(project: string, clients: readonly string[]): P
 
 /** A package that is installed here. @param as the name that it gets there */
 export function layInstalled(project: string, name: string, as = name): void {
-  mkdirSync(join(project, 'node_modules'), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', as))
+  const place = join(project, 'node_modules', as)
+  mkdirSync(dirname(place), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules', name), place)
 }

@@ -8,7 +8,8 @@ import { sharedFolder } from '../support/cleaning.ts'
 import { layPackage } from './published.ts'
 
 const project = sharedFolder()
-before(() => layPackage(project, []))
+// Without the peer, its entry point cannot even be linked.
+before(() => layPackage(project, ['@opentelemetry/api']))
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const NEEDS = /this is Node (\d+)\.\d+\.\d+; Millpond needs Node 22\.18 or later/

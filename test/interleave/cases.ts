@@ -12,7 +12,17 @@ export interface Case {
 }
 
 /** Those of the triples. */
-const MEETING: readonly Kind[] = ['claim', 'sleep', 'complete', 'push', 'extend', 'sweep', 'limitGroup', 'cancel']
+const MEETING: readonly Kind[] = [
+  'claim',
+  'sleep',
+  'complete',
+  'push',
+  'extend',
+  'sweep',
+  'limitGroup',
+  'cancel',
+  'follow',
+]
 
 const withRepeats = <T>(list: readonly T[], count: number): T[][] =>
   count === 0

@@ -3,7 +3,7 @@
 import { JOB_STATES } from '../../src/store.ts'
 import type { Arena } from './arena.ts'
 import { operation, perform } from './operations.ts'
-import type { World } from './world.ts'
+import { KEY, type World } from './world.ts'
 
 /** Ms after which every rate, pause and delay of the races is over, and no lease is. */
 const LATER = 3000
@@ -32,6 +32,7 @@ export async function check(arena: Arena, world: World): Promise<string[]> {
   faults.push(...(await refusedFiringsPushNothing(arena, world)))
   faults.push(...(await countsAreRows(arena, world)))
   faults.push(...(await arena.inside(world, false)))
+  faults.push(...(await keysAreHeldOnce(arena, world)))
   faults.push(...(await nobodySleepsBesideWork(arena, world)))
   faults.push(...(await everyGroupGetsItsTurn(arena, world)))
   faults.push(...(await everythingIsWorkedOff(arena, world)))
@@ -51,6 +52,19 @@ async function countsAreRows(arena: Arena, { queue }: World): Promise<string[]> 
       ? []
       : [`the count of ${state} jobs is not that of the rows`],
   )
+}
+
+/** One live job has the key, and one follows it at most. */
+async function keysAreHeldOnce({ store }: Arena, { queue }: World): Promise<string[]> {
+  const states = ['scheduled', 'waiting', 'running'] as const
+  const pages = await Promise.all(states.map((state) => store.operations.list({ queue, state, limit: ALL })))
+  const keyed = pages.flatMap(({ jobs }) => jobs).filter(({ key }) => key === KEY)
+  const followers = keyed.filter(({ follows }) => follows)
+  const faults: string[] = []
+  if (keyed.length - followers.length > 1) faults.push('a key is held twice')
+  if (followers.length > 1) faults.push('a key is followed twice')
+  if (followers.length > 0 && keyed.length === followers.length) faults.push('a follower follows nothing')
+  return faults
 }
 
 /** Now, and when rates, pauses and delays are over: then some process has swept. */

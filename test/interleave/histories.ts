@@ -32,6 +32,9 @@ export const HISTORIES: readonly History[] = [
   { name: 'overridden', operations: [...WAITING, operation('override', { running: 2 }), claim(2)] },
   // With a ticket, once it is folded: one runs, two wait.
   { name: 'one group', operations: [push('a', 4), push('a', 4), push('a', 4), claim(1)] },
+  { name: 'a key runs', operations: [operation('unique'), push('a', 4), claim(40)] },
+  { name: 'a key runs, and is followed', operations: [operation('unique'), claim(40), operation('follow')] },
+  { name: 'a key waits', operations: [push('b', 4), operation('replaceLater', { group: 'b' }), operation('replace')] },
   {
     name: 'alone',
     operations: [push('a', 4), push('a', 4), claim(1)],

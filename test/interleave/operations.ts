@@ -46,6 +46,8 @@ export const KINDS = [
   ] as const),
   ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
+  // Pushes of one key.
+  ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
   ...(['fire', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
@@ -118,6 +120,7 @@ const MOST_HOLDS = 3
 const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear'])
 const RETRY_LATER = 1000
 const PAUSE = 500
+const UNIQUE = 800
 const LEASE = 30_000
 
 /** Makes the call. What it works on is chosen before the first await. */
@@ -139,6 +142,14 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return pushed([world.job(op)])
     case 'pushMany':
       return pushed([world.job(op), world.job(op), world.job(op)])
+    case 'unique':
+      return pushed([world.keyed(op, { unique: { for: UNIQUE, since: 'end' } })])
+    case 'replace':
+      return pushed([world.keyed(op, { replace: true })])
+    case 'replaceLater':
+      return pushed([{ ...world.keyed(op, { replace: true, maxWait: RETRY_LATER }), delay: RETRY_LATER }])
+    case 'follow':
+      return pushed([world.keyed(op, { follow: true })])
     case 'pushInTransaction':
       return pushed([world.job(op)], calls.pushInTransaction)
     case 'claim':

@@ -1,6 +1,6 @@
 /** One queue, and what the sessions of a race know of it. */
 
-import type { ClaimedJob, Hold, NewJob } from '../../src/store.ts'
+import type { ClaimedJob, Hold, NewJob, Once } from '../../src/store.ts'
 import type { Config } from './configs.ts'
 
 /** A process that got no job and sleeps. */
@@ -16,6 +16,9 @@ export interface Sleeper {
 
 /** The store's clock in all races: it only goes on. */
 export const clock = { now: Date.now() }
+
+/** The key of all jobs that have one. */
+export const KEY = 'k'
 
 let ids = 0
 
@@ -70,6 +73,11 @@ export class World {
       ...{ id: newId(), queue: this.queue, priority, delay: 0, runAt: null, key: null, group, attempts: 1000 },
       ...{ timeout: null, trace: null, data: { encoding: 'json', body: '1' } as const, fresh: true },
     }
+  }
+
+  /** One of the jobs that share a key. */
+  keyed(given: { group: string; priority: number }, once: Once): NewJob {
+    return { ...this.job(given), key: KEY, once }
   }
 
   /** Removes the claims that are held longest. */

@@ -61,8 +61,9 @@ export class Driver {
     switch (operation.op) {
       case 'push': {
         const now = this.#clock.now
-        const jobs = operation.jobs.map((job) => ({
+        const jobs = operation.jobs.map(({ once, ...job }) => ({
           ...job,
+          ...(once && job.key !== null && this.#store.capabilities.once && { once }),
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
         }))
@@ -201,7 +202,8 @@ export class Driver {
       total.promoted += promoted
       total.expired += expired
       total.nextDue = nextDue
-      if (!more) break
+      // A lease that ended for good may have let a follower go, which the next sweep takes.
+      if (!more && !lost.some(({ state }) => state === 'dead')) break
     }
     const expected = this.#model.sweep()
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
@@ -318,8 +320,9 @@ export class Driver {
 }
 
 /** What jobs of the state are ordered by, where there can be ties. */
-function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob): number | string | null {
+function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt, follows }: ModelJob): number | string | null {
   if (state === 'waiting') return id
+  if (follows) return 'none'
   return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 

@@ -31,15 +31,21 @@ import type {
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
 import { ModelHistograms } from './histograms.ts'
+import { dueOf, followerOf, ModelKeys } from './once.ts'
 import { backoffAfter, counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
+  claimOf,
+  countsOf,
   DEFAULTS,
+  inOrder,
   live,
   type ModelGroup,
   type ModelJob,
   type ModelQueue,
   type ModelStats,
+  newJob,
   newQueue,
+  recordOf,
   settingsOf,
 } from './state.ts'
 
@@ -49,6 +55,7 @@ export class Model {
   removed = false
   readonly queues = new Map<string, ModelQueue>()
   readonly #histograms = new ModelHistograms()
+  readonly #keys = new ModelKeys()
 
   configure(settings: QueueSettings): void {
     if (Object.keys(settings).length === 1) return
@@ -67,33 +74,27 @@ export class Model {
   }
 
   push(jobs: readonly NewJob[]): PushOutcome[] {
-    return jobs.map(({ delay, runAt, data, ...job }) => {
+    return jobs.map((pushed) => {
+      const { data, once, ...job } = pushed
       const { capacity, attempts, timeout } = this.#queue(job.queue)
-      const sameKey = this.#liveWithKey(job.queue, job.key)
-      const existing = this.#job(job.id) ?? sameKey
+      if (this.#job(job.id)) return { status: 'existing', id: job.id }
+      const holder = this.#liveWithKey(job.queue, job.key)
+      const follower = holder && (once?.replace || once?.follow) ? followerOf(this.jobs, job) : undefined
+      const replaced = follower ?? (once?.replace && holder?.state !== 'running' ? holder : undefined)
+      if (replaced) {
+        const dueAt = dueOf(pushed, replaced.pushedAt, this.now)
+        this.update([{ id: replaced.id, data, runAt: dueAt }])
+        return { status: 'replaced', id: replaced.id }
+      }
+      const follows = holder?.state === 'running' && once?.follow === true
+      const existing = follows ? undefined : (holder ?? this.#keys.find(job.queue, job.key, this.now))
       if (existing) return { status: 'existing', id: existing.id }
       const backlog = this.#in(job.queue, 'waiting').length + this.#in(job.queue, 'scheduled').length
       if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
-      const dueAt = Math.max(this.now, runAt ?? this.now + delay)
-      this.jobs.push({
-        ...job,
-        cost: job.cost ?? 1,
-        attempts: job.attempts ?? attempts,
-        timeout: job.timeout ?? timeout,
-        data,
-        state: dueAt > this.now ? 'scheduled' : 'waiting',
-        attempt: 0,
-        fence: 0,
-        pushedAt: this.now,
-        dueAt,
-        startedAt: null,
-        finishedAt: null,
-        leaseUntil: 0,
-        worker: null,
-        progress: null,
-        result: null,
-        error: null,
-      })
+      const dueAt = dueOf(pushed, this.now, this.now)
+      if (!follows && job.key !== null) this.#keys.take(job)
+      const own = { attempts: job.attempts ?? attempts, timeout: job.timeout ?? timeout }
+      this.jobs.push(newJob(pushed, own, { dueAt, follows, now: this.now }))
       this.#total(job.queue, 'pushed')
       return { status: 'pushed', id: job.id }
     })
@@ -130,13 +131,12 @@ export class Model {
           const left = (goesOn === undefined ? perGroup : turn.left) - 1
           turn = { group: own.group, left: own.ticket === job.priority ? left : 0 }
         }
-        const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
-        const claim = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
-        answer.jobs.push(claim)
+        answer.jobs.push(claimOf(job))
       }
     }
     if (answer.jobs.length === limit) return answer
-    const due = this.list(name, 'scheduled').map((job) => Math.max(0, job.dueAt - this.now))
+    const timed = this.list(name, 'scheduled').filter(({ follows }) => !follows)
+    const due = timed.map((job) => Math.max(0, job.dueAt - this.now))
     const held = wait === 0 ? this.#groups(queue).map((group) => this.#groupStartableIn(queue, group)) : [wait]
     const times = [...due, ...held.filter((time) => time !== null && time > 0)].filter((time) => time !== null)
     if (times.length > 0) answer.retryAfter = Math.min(...times)
@@ -327,8 +327,7 @@ export class Model {
 
   /** All that there is to do, without a limit. */
   sweep(): Omit<Swept, 'more' | 'queues' | 'schedules'> {
-    const promoted = this.jobs.filter((job) => job.state === 'scheduled' && job.dueAt <= this.now)
-    for (const job of promoted) job.state = 'waiting'
+    let promoted = this.#promote()
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)
     const told: Swept['lost'] = lost.map((job) => {
       const state = job.attempt >= job.attempts ? 'dead' : 'waiting'
@@ -342,30 +341,29 @@ export class Model {
       }
       return { id: job.id, queue: job.queue, attempt: job.attempt, state }
     })
+    promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
       return job.finishedAt !== null && job.finishedAt + this.#keep(job.queue, job.state) <= this.now
     })
     this.jobs = this.jobs.filter((job) => !expired.includes(job))
-    const due = this.jobs.filter((job) => job.state === 'scheduled').map((job) => job.dueAt - this.now)
+    const timed = this.jobs.filter((job) => job.state === 'scheduled' && !job.follows)
+    const due = timed.map((job) => job.dueAt - this.now)
     const nextDue = due.length === 0 ? null : Math.min(...due)
-    return { lost: told, promoted: promoted.length, expired: expired.length, nextDue }
+    return { lost: told, promoted, expired: expired.length, nextDue }
+  }
+
+  #promote(): number {
+    const due = this.jobs.filter((job) => job.state === 'scheduled' && !job.follows && job.dueAt <= this.now)
+    for (const job of due) job.state = 'waiting'
+    return due.length
   }
 
   find(ids: readonly string[]): (JobRecord | null)[] {
-    return ids.map((id) => {
-      const job = this.#job(id)
-      if (!job) return null
-      const { leaseUntil: _, ...record } = job
-      return record
-    })
+    return ids.map((id) => recordOf(this.#job(id)))
   }
 
   list(queue: string, state: JobState): ModelJob[] {
-    const jobs = this.#in(queue, state)
-    if (state === 'waiting') return jobs.sort((a, b) => b.priority - a.priority)
-    if (state === 'scheduled') return jobs.sort((a, b) => a.dueAt - b.dueAt)
-    if (state === 'running') return jobs.sort((a, b) => a.leaseUntil - b.leaseUntil)
-    return jobs.sort((a, b) => (b.finishedAt ?? 0) - (a.finishedAt ?? 0))
+    return inOrder(state, this.#in(queue, state))
   }
 
   requeue(request: RequeueRequest): Requeued {
@@ -376,6 +374,7 @@ export class Model {
       if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.#liveWithKey(job.queue, job.key)) continue
       const renewed = { state: 'waiting', attempt: 0, dueAt: this.now, startedAt: null, finishedAt: null, worker: null }
       Object.assign(job, renewed)
+      this.#keys.take(job)
       requeued++
     }
     return { requeued, now: this.now }
@@ -389,7 +388,7 @@ export class Model {
       Object.assign(job, { data: data ?? job.data, priority: priority ?? job.priority })
       if (delay === undefined && runAt === undefined) return 'updated'
       job.dueAt = Math.max(this.now, runAt ?? this.now + (delay ?? 0))
-      job.state = job.dueAt > this.now ? 'scheduled' : 'waiting'
+      if (!job.follows) job.state = job.dueAt > this.now ? 'scheduled' : 'waiting'
       return 'updated'
     })
   }
@@ -399,6 +398,10 @@ export class Model {
     const gone = this.jobs.filter(({ id }) => ids.includes(id))
     this.removed ||= gone.length > 0
     this.jobs = this.jobs.filter((job) => !gone.includes(job))
+    for (const job of gone) {
+      if (live(job)) this.#keys.leave(job, this.jobs, false, this.now)
+      else this.#keys.forget(job.id)
+    }
     return gone.length
   }
 
@@ -407,8 +410,15 @@ export class Model {
       this.#queue(record.queue)
       const isLive = live({ ...record, leaseUntil: 0 })
       const taken = isLive ? this.#liveWithKey(record.queue, record.key) : undefined
-      if (this.#job(record.id) ?? taken) return 'existing'
-      this.jobs.push({ ...record, leaseUntil: 0 })
+      const follows = taken && record.state === 'scheduled' && record.follows && !followerOf(this.jobs, record)
+      if (this.#job(record.id) ?? (follows ? undefined : taken)) return 'existing'
+      const { follows: _, ...restored } = record
+      this.jobs.push({ ...restored, ...(follows && { follows }), leaseUntil: 0 })
+      const { finishedAt, key, queue, state } = record
+      if (isLive && !follows && key !== null) this.#keys.take(record)
+      if (finishedAt !== null && state !== 'cancelled' && !this.#liveWithKey(queue, key)) {
+        this.#keys.remember(record, finishedAt, this.now)
+      }
       return 'restored'
     })
   }
@@ -418,6 +428,7 @@ export class Model {
     this.jobs = this.jobs.filter(({ queue }) => queue !== name)
     this.queues.delete(name)
     this.#histograms.remove(name)
+    this.#keys.forgetQueue(name)
   }
 
   record(slices: readonly HistogramSlice[]): void {
@@ -433,14 +444,7 @@ export class Model {
         queue,
         paused,
         capacity,
-        counts: {
-          scheduled: count('scheduled'),
-          waiting: count('waiting'),
-          running: count('running'),
-          done: count('done'),
-          dead: count('dead'),
-          cancelled: count('cancelled'),
-        },
+        counts: countsOf(count),
         totals: { ...settings.totals },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
         ...this.#limits(settings),
@@ -455,6 +459,7 @@ export class Model {
 
   #finish(job: ModelJob, state: FinalState): void {
     this.#total(job.queue, state)
+    this.#keys.leave(job, this.jobs, state !== 'cancelled', this.now)
     job.state = state
     job.finishedAt = this.now
     if (this.#keep(job.queue, state) === 0) this.jobs = this.jobs.filter((other) => other !== job)
@@ -482,7 +487,9 @@ export class Model {
   }
 
   #liveWithKey(queue: string, key: string | null): ModelJob | undefined {
-    return key === null ? undefined : this.jobs.find((job) => job.queue === queue && job.key === key && live(job))
+    return key === null
+      ? undefined
+      : this.jobs.find((job) => job.queue === queue && job.key === key && !job.follows && live(job))
   }
 
   #held(queue: string, { id, fence }: Hold): ModelJob | undefined {

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import type { Encoded, HistogramSlice, JobFilter, JobState, QueueSettings } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
+import { ALL_MINUTES } from '../../src/values/histogram.ts'
 import type { Rate } from '../../src/values/limits.ts'
 
 const QUEUES = ['p', 'q'] as const
@@ -21,6 +22,19 @@ const encoded: fc.Arbitrary<Encoded> = fc.oneof(
 )
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 
+const once = fc.record(
+  {
+    unique: fc.record(
+      { for: fc.constantFrom(3, 60, 400), since: fc.constantFrom('end', 'push') },
+      { noNullPrototype: true },
+    ),
+    replace: fc.constant(true),
+    maxWait: fc.constantFrom(0, 20, 100),
+    follow: fc.constant(true),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+)
+
 const job = fc.record({
   id,
   queue,
@@ -35,6 +49,7 @@ const job = fc.record({
   timeout: optional(fc.constant(1_000)),
   trace: optional(fc.constant('t')),
   data: encoded,
+  once: fc.option(once, { nil: undefined, freq: 3 }),
 })
 
 /** Which of all claims so far, the last being 0; sometimes with a fence that is off. */
@@ -184,7 +199,7 @@ export const operation = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }), filter }),
   },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60, ALL_MINUTES) }) },
 )
 
 export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never

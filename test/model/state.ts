@@ -1,5 +1,5 @@
 /** What the model keeps. */
-import type { JobRecord, JobState, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
+import type { ClaimedJob, JobRecord, JobState, NewJob, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
 import type { GroupLimits } from '../../src/values/limits.ts'
 import type { Rated } from './rates.ts'
 
@@ -74,3 +74,42 @@ export const countsOf = (count: (state: JobState) => number): Record<JobState, n
   ...{ scheduled: count('scheduled'), waiting: count('waiting'), running: count('running') },
   ...{ done: count('done'), dead: count('dead'), cancelled: count('cancelled') },
 })
+
+/** A job just pushed. */
+export function newJob(
+  { delay: _, runAt: __, once, ...job }: NewJob,
+  own: Pick<JobRecord, 'attempts' | 'timeout'>,
+  { dueAt, follows, now }: { dueAt: number; follows: boolean; now: number },
+): ModelJob {
+  return {
+    ...job,
+    ...own,
+    cost: job.cost ?? 1,
+    ...(once?.unique && { unique: once.unique }),
+    ...(follows && { follows }),
+    state: follows || dueAt > now ? 'scheduled' : 'waiting',
+    ...{ attempt: 0, fence: 0, pushedAt: now, dueAt, startedAt: null, finishedAt: null, leaseUntil: 0, worker: null },
+    ...{ progress: null, result: null, error: null },
+  }
+}
+
+/** As a list has them. Of jobs that follow others, no time is known. */
+export function inOrder(state: JobState, jobs: ModelJob[]): ModelJob[] {
+  const time = ({ follows, dueAt }: ModelJob) => (follows ? Number.MAX_SAFE_INTEGER : dueAt)
+  if (state === 'waiting') return jobs.sort((a, b) => b.priority - a.priority)
+  if (state === 'scheduled') return jobs.sort((a, b) => time(a) - time(b))
+  if (state === 'running') return jobs.sort((a, b) => a.leaseUntil - b.leaseUntil)
+  return jobs.sort((a, b) => (b.finishedAt ?? 0) - (a.finishedAt ?? 0))
+}
+
+/** As a claim gives it. */
+export function claimOf(job: ModelJob): ClaimedJob {
+  const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
+  return { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
+}
+
+export function recordOf(job: ModelJob | undefined): JobRecord | null {
+  if (job === undefined) return null
+  const { leaseUntil: _, ...record } = job
+  return record
+}

@@ -81,7 +81,8 @@ export interface Claim {
 
 export async function answered(response: Response): Promise<Answered> {
   const text = await response.text()
-  const body: unknown = text === '' ? {} : JSON.parse(text)
+  const isText = response.headers.get('content-type')?.startsWith('text/') ?? false
+  const body: unknown = text === '' || isText ? {} : JSON.parse(text)
   assert.ok(typeof body === 'object' && body !== null)
   return { status: response.status, headers: response.headers, body: { ...body } }
 }

@@ -146,7 +146,7 @@ for (const limits of [true, false]) {
     const pond = new Millpond(store, 1000)
     const messages: string[] = []
     const onFailure: Delivery['onFailure'] = (_, message) => messages.push(message)
-    const stop = deliver(pond, delivery(origin, { concurrency: 1, onFailure }), 1000)
+    const { disconnect: stop } = deliver(pond, delivery(origin, { concurrency: 1, onFailure }), 1000)
     try {
       await pond.queue('hooks').pushMany(['a', 'b'])
       await until(() => received.length === 3)

@@ -61,6 +61,23 @@ const pgbouncer: Kit<string> = {
   find: () => find('pgbouncer'),
 }
 
+export interface PrometheusPrograms {
+  server: string
+  /** Its tool that checks metrics and rules. */
+  tool: string
+}
+
+const prometheus: Kit<PrometheusPrograms> = {
+  what: 'Prometheus (prometheus and promtool)',
+  debian: 'prometheus',
+  brew: 'prometheus',
+  find() {
+    const server = find('prometheus')
+    const tool = find('promtool')
+    return server && tool ? { server, tool } : undefined
+  },
+}
+
 /** Debian's and Homebrew's. The programs on Debian's PATH are scripts that change the account and run these. */
 const RABBITMQ = ['/usr/lib/rabbitmq/bin', '/opt/homebrew/sbin']
 
@@ -80,6 +97,8 @@ export const postgresFolder = (): Promise<string> => need(postgres)
 export const rabbitmqFolder = (): Promise<string> => need(rabbitmq)
 
 export const pgbouncerProgram = (): Promise<string> => need(pgbouncer)
+
+export const prometheusPrograms = (): Promise<PrometheusPrograms> => need(prometheus)
 
 async function need<T>({ what, debian, brew, find }: Kit<T>): Promise<T> {
   if (process.env.MILLPOND_TEST_SERVERS === 'no') throw new ServerMissing('MILLPOND_TEST_SERVERS=no forbids servers')

@@ -24,6 +24,7 @@ const CAPABILITIES: Capabilities = {
     delays: false,
     priorities: false,
     keys: false,
+    once: false,
     results: false,
     logs: false,
     limits: false,

@@ -15,6 +15,7 @@ const CAPABILITIES: Partial<Capabilities> = {
     delays: true,
     priorities: true,
     keys: true,
+    once: true,
     results: true,
     logs: true,
     limits: true,

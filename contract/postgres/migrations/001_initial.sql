@@ -193,6 +193,8 @@ create table millpond.waiting (
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
   log               text collate "C",                  -- its lines, with a line feed between them; null: none
+  remember          bigint,                            -- how long its key is remembered, in ms after its end; below 0: after its push
+  follow_due        bigint,                            -- of a follower, which is due at no time: from when it may start; see once.sql
   lease_until       bigint,                            -- of running jobs; so that their rows have the same form
   -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and
   -- the job that makes it so many, a record three bodies; quoted as JSON, which may take six bytes for one, either
@@ -256,13 +258,17 @@ alter table millpond.retired alter state drop default; -- dead or cancelled
 create unique index retired_id on millpond.retired (id);
 create index retired_finished  on millpond.retired (queue, state, finished_at, place);
 
--- At most one live job per queue and key.
+-- At most one live job per queue and key; and keys that are remembered, or followed: once.sql.
 create table millpond.keys (
-  queue integer not null,
-  key   text collate "C" not null,
-  id    uuid not null,
+  queue    integer not null,
+  key      text collate "C" not null,
+  id       uuid not null,
+  until    bigint,                                     -- null: a live job has it; else it is remembered until then
+  memory   bigint,                                     -- what becomes of it when the live job ends; null: it is free then
+  follower uuid,
   primary key (queue, key)
 );
+create index keys_until on millpond.keys (until) where until is not null;
 
 -- Pushes that were made again while nobody knew what became of them (`push_list`), for an hour.
 create table millpond.repeats (
@@ -320,7 +326,7 @@ create table millpond.sleepers (
 
 -- How long jobs waited and ran, per minute.
 create table millpond.histograms (
-  minute   bigint   not null,                          -- whole minutes since 1970
+  minute   bigint   not null,                          -- whole minutes since 1970; -1: all older ones
   queue    integer  not null,
   priority smallint not null,
   metric   text collate "C" not null,                  -- wait or run

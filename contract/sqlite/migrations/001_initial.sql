@@ -33,7 +33,8 @@ create table millpond_queues (
   full_cost       integer not null default 1,           -- the cost of the last start
   paused_until    integer not null default 0,           -- by a release with a pause
   pause_length    integer not null default 0,           -- of that pause
-  claimed_at      integer not null default 0            -- when a claim last looked at groups
+  claimed_at      integer not null default 0,           -- when a claim last looked at groups
+  once            integer not null default 0            -- 1: keys may be remembered, and have followers: once.sql
 ) strict, without rowid;
 
 -- What is counted of each queue, changed in the commit that changes the jobs, so nobody ever has to scan. A name that
@@ -112,6 +113,8 @@ create table millpond_jobs (
   worker            text,
   timeout           integer,
   key               text,
+  remember          integer,                            -- how long its key is remembered, in ms after the end; below 0: after the push
+  follow_due        integer,                            -- of a follower: from when it may start, once its key is free; null: it is none
   "group"           text,
   cost              integer not null default 1,
   line              integer,                            -- id of its group, where it waits or runs in a grouped queue; null: no line yet
@@ -137,9 +140,20 @@ create index millpond_scheduled on millpond_jobs (queue, due_at)              wh
 create index millpond_running   on millpond_jobs (queue, lease_until)         where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.
 create index millpond_finished  on millpond_jobs (queue, state, finished_at)  where finished_at is not null;
--- At most one live job per queue and key.
+-- At most one live job per queue and key, and one follower.
 create unique index millpond_keys on millpond_jobs (queue, key)
-  where key is not null and state in ('scheduled', 'waiting', 'running');
+  where key is not null and follow_due is null and state in ('scheduled', 'waiting', 'running');
+create unique index millpond_followers on millpond_jobs (queue, key) where follow_due is not null;
+
+-- Keys of jobs that have ended: once.sql.
+create table millpond_remembered (
+  queue text    not null,
+  key   text    not null,
+  id    text    not null,
+  until integer not null,
+  primary key (queue, key)
+) strict, without rowid;
+create index millpond_remembered_until on millpond_remembered (until);
 
 -- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one
 -- row with bytes would make `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its
@@ -155,7 +169,7 @@ from millpond_jobs;
 
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.
 create table millpond_histograms (
-  minute   integer not null,                            -- whole minutes since 1970
+  minute   integer not null,                            -- whole minutes since 1970; -1: all older ones
   queue    text    not null,
   priority integer not null,
   metric   text    not null,                            -- wait or run

@@ -3,6 +3,8 @@
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
+import type { AlertOptions } from '../../alerts/index.ts'
+import { OWN_QUEUE } from '../../alerts/readings.ts'
 import type { Delivery } from '../../serve/delivery.ts'
 import { tokenFault } from '../../serve/guard.ts'
 import { signingKey } from '../../serve/signature.ts'
@@ -14,6 +16,7 @@ import { defined } from '../../values/options.ts'
 import { isError } from '../../values/realms.ts'
 import { type Arguments, type Environment, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { UsageError } from '../usage-error.ts'
+import { alertOptions } from './alerts.ts'
 
 export const OPTIONS = {
   ...STORE,
@@ -30,6 +33,10 @@ export const OPTIONS = {
   },
   'deliver-concurrency': { value: 'N', help: 'requests to each webhook at once; 10 unless given' },
   'deliver-timeout': { value: 'TIME', help: 'how long a webhook may take to answer; 20s unless given' },
+  alerts: {
+    value: 'FILE',
+    help: 'rules, and who is told, as JSON; see docs/alerts.md. The secret of a\nwebhook is that of the queue millpond/alerts',
+  },
   'deliver-insecure': { help: 'allows http: to other machines' },
   'max-body': { value: 'BYTES', help: 'of a request; 2097152 unless given' },
   'max-payload': {
@@ -43,6 +50,7 @@ export const OPTIONS = {
     help: 'those of one address; half of --max-waiting unless given. Behind a\nproxy, give all',
   },
   'max-queues': { value: 'N', help: 'most queues that clients may make; 10000 unless given' },
+  'metrics-queues': { value: 'N', help: 'queues with series of their own in /metrics; 100 unless given' },
   'max-connections': { value: 'N', help: '1024 unless given' },
   'stop-timeout': {
     value: 'TIME',
@@ -69,6 +77,7 @@ export async function serveSettings(given: Given) {
   const MIB = 1024 * 1024
   return {
     ...{ store, address, tokens, hosts: given.texts('allow-host'), deliveries: deliveriesOf(given) },
+    alerts: alertsOf(given),
     port: given.whole('port', 0, 65_535) ?? 8080,
     limits: defined({
       maxBody: given.whole('max-body', 1, 512 * MIB),
@@ -77,6 +86,7 @@ export async function serveSettings(given: Given) {
       maxWaiting: given.whole('max-waiting', 0, 1_000_000),
       maxWaitingPerClient: given.whole('max-waiting-per-client', 0, 1_000_000),
       maxQueues: given.whole('max-queues', 0, 1_000_000),
+      metricsQueues: given.whole('metrics-queues', 0, 10_000),
     }),
     connections: defined({ maxConnections: given.whole('max-connections', 1, 1_000_000) }),
     stopTimeout: given.time('stop-timeout', 0) ?? 30_000,
@@ -130,19 +140,14 @@ function content(option: string, file: string): string {
 }
 
 function deliveriesOf(given: Given): Delivery[] {
-  const file = given.text('webhook-secrets')
-  const secrets = file === undefined ? {} : secretsIn(file)
-  const common = (given.env.MILLPOND_WEBHOOK_SECRET ?? '').split(/\s+/).filter((secret) => secret !== '')
+  const secretsFor = secretsOf(given)
   const concurrency = given.whole('deliver-concurrency', 1, 10_000) ?? DEFAULTS.webhook.concurrency
   const timeout = given.time('deliver-timeout', 1) ?? DEFAULTS.webhook.timeout
   const deliveries = new Map<string, Delivery>()
   for (const target of given.texts('deliver')) {
     const { queue, url } = targetOf(target, given.flag('deliver-insecure'))
     if (deliveries.has(queue)) throw new UsageError(`--deliver: ${queue} is delivered twice`)
-    const own = Object.hasOwn(secrets, queue) ? secrets[queue] : undefined
-    const keys = (own ?? common).map((secret) => keyOf(queue, secret))
-    const give = 'give one by --webhook-secrets or MILLPOND_WEBHOOK_SECRET'
-    if (keys.length === 0) throw new UsageError(`--deliver: ${queue} has no secret; ${give}`)
+    const keys = secretsFor('--deliver', queue).map((secret) => keyOf(queue, secret))
     deliveries.set(queue, { queue, url, keys, concurrency, timeout })
   }
   return [...deliveries.values()]
@@ -154,15 +159,43 @@ function targetOf(target: string, insecure: boolean): { queue: string; url: URL 
   // No message shows the URL, which may hold a secret.
   if (url === null) throw new UsageError('--deliver is QUEUE=URL, such as emails=https://example.org/hook')
   const queue = orUsageError('--deliver: ', () => checkQueueName(name))
-  if (url.username !== '' || url.password !== '') {
-    throw new UsageError(`--deliver: the URL of ${queue} holds a password`)
-  }
+  checkReceiver(`--deliver: the URL of ${queue}`, url, insecure)
+  return { queue, url }
+}
+
+/** @throws UsageError */
+function checkReceiver(what: string, url: URL, insecure: boolean): void {
+  if (url.username !== '' || url.password !== '') throw new UsageError(`${what} holds a password`)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isNear = host === 'localhost' || (isIP(host) !== 0 && isLoopback(host))
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && (isNear || insecure))) {
-    throw new UsageError(`--deliver: the URL of ${queue} must be https:, or http: with --deliver-insecure`)
+    throw new UsageError(`${what} must be https:, or http: with --deliver-insecure`)
   }
-  return { queue, url }
+}
+
+function alertsOf(given: Given): Omit<AlertOptions, 'onError'> | undefined {
+  const file = given.text('alerts')
+  if (file === undefined) return undefined
+  return alertOptions(file, content('--alerts', file), (text) => {
+    const url = typeof text === 'string' ? URL.parse(text) : null
+    if (url === null) throw new UsageError('--alerts: the URL of notify is none')
+    checkReceiver('--alerts: the URL of notify', url, given.flag('deliver-insecure'))
+    const secret = secretsOf(given)('--alerts', OWN_QUEUE)
+    for (const one of secret) keyOf(OWN_QUEUE, one)
+    return { url, secret }
+  })
+}
+
+/** @returns the secrets of a queue, one at least @throws UsageError */
+function secretsOf(given: Given): (option: string, queue: string) => string[] {
+  const file = given.text('webhook-secrets')
+  const secrets = file === undefined ? {} : secretsIn(file)
+  const common = (given.env.MILLPOND_WEBHOOK_SECRET ?? '').split(/\s+/).filter((secret) => secret !== '')
+  return (option, queue) => {
+    const own = (Object.hasOwn(secrets, queue) ? secrets[queue] : undefined) ?? common
+    if (own.length > 0) return own
+    throw new UsageError(`${option}: ${queue} has no secret; give one by --webhook-secrets or MILLPOND_WEBHOOK_SECRET`)
+  }
 }
 
 function secretsIn(file: string): Record<string, string[]> {

@@ -32,7 +32,7 @@ export async function startServing(
       log.error(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
   }))
   const opening = serve(settings.store, {
-    ...{ ...limits, ...connections, tokens, hosts, deliveries },
+    ...{ ...limits, ...connections, tokens, hosts, deliveries, alerts: settings.alerts },
     onError: (error) => log.error(isMillpondError(error) ? error.code : errorSummary(error), errorSummary(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
       log.error(`401 ${address}`, 'a request without a right token', { address, times }),
@@ -55,6 +55,7 @@ export async function startServing(
     throw error
   })
   log.info(`listening on ${origin}`, { store: served.store, token: tokens.length > 0 ? 'needed' : 'none' })
+  if (settings.alerts !== undefined) log.info('watching', { rules: settings.alerts.rules.length })
   for (const { queue, url } of deliveries) log.info(`delivering ${queue} to ${url.origin}`)
 
   const stop = async (reason: string) => {

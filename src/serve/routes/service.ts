@@ -1,5 +1,6 @@
 /** The service itself: its health and its description. */
 import { jsonText } from '../../web/answer.ts'
+import { metricsAnswer } from '../../web/metrics.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -10,7 +11,7 @@ const UNUSED_QUEUE = 'healthz'
 
 const WORKERS_QUERY = { queue: schemas.queueName }
 
-export function serviceRoutes({ store, pond }: RouteContext, document: () => object): Route[] {
+export function serviceRoutes({ store, pond, metrics }: RouteContext, document: () => object): Route[] {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<unknown> = Promise.resolve()
 
@@ -27,6 +28,11 @@ export function serviceRoutes({ store, pond }: RouteContext, document: () => obj
         await reading
         return { status: 'ok' }
       },
+    }),
+    route('GET /metrics', 'getMetrics', 'Metrics for Prometheus', {
+      description: 'Of all queues of the store, and of the calls of this process to it. docs/metrics.md lists them.',
+      answers: { 200: { description: 'The text format of Prometheus.', media: 'text/plain' } },
+      handle: ({ request }) => metricsAnswer(metrics, request),
     }),
     route('GET /v1/workers', 'listWorkers', 'The workers that were heard of in the last minute', {
       description:

@@ -1,4 +1,4 @@
-/** The last hour's histograms of a queue, a set of slices for each minute. */
+/** The histograms of a queue: a set of slices for each minute of the last hour, and one for all older ones. */
 
 import type { HistogramSlice } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
@@ -10,6 +10,7 @@ const minuteOf = (now: number): number => Math.floor(now / 60_000)
 export class Histograms {
   /** Minute since 1970 → `priority metric` → slice. Minutes come in order, so the first is the oldest. */
   readonly #minutes = new Map<number, Map<string, HistogramSlice>>()
+  readonly #older = new Map<string, HistogramSlice>()
 
   record(slice: HistogramSlice, now: number): void {
     const minute = minuteOf(now)
@@ -18,9 +19,10 @@ export class Histograms {
     add(slices, slice)
   }
 
-  /** The current minute and the `minutes` - 1 before it, merged. */
+  /** The current minute and the `minutes` - 1 before it, merged; with more than are kept, all there ever were. */
   merged(minutes: number, now: number): HistogramSlice[] {
     const merged = new Map<string, HistogramSlice>()
+    if (minutes > MINUTES_KEPT) for (const slice of this.#older.values()) add(merged, slice)
     for (const [minute, slices] of this.#minutes) {
       if (minute > minuteOf(now) - minutes) for (const slice of slices.values()) add(merged, slice)
     }
@@ -28,8 +30,9 @@ export class Histograms {
   }
 
   expire(now: number): void {
-    for (const minute of this.#minutes.keys()) {
+    for (const [minute, slices] of this.#minutes) {
       if (minute >= minuteOf(now) - MINUTES_KEPT) return
+      for (const slice of slices.values()) add(this.#older, slice)
       this.#minutes.delete(minute)
     }
   }

@@ -25,6 +25,7 @@ const CAPABILITIES: Capabilities = {
     delays: true,
     priorities: true,
     keys: true,
+    once: true,
     results: true,
     logs: true,
     limits: true,

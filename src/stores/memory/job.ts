@@ -6,7 +6,17 @@
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
-import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
+import type {
+  ClaimedJob,
+  Encoded,
+  Encoding,
+  FinalState,
+  JobError,
+  JobRecord,
+  JobState,
+  NewJob,
+  Unique,
+} from '../../store.ts'
 import { withLines } from '../../values/job-log.ts'
 import type { Linked, LinkedList } from '../../values/linked-list.ts'
 import { copyBody, copyEncoded } from '../jobs.ts'
@@ -59,6 +69,10 @@ export class Job implements Linked<Job>, Indexed<Job> {
   error: JobError | null = null
   /** Its lines; null: none. */
   log: readonly string[] | null = null
+  /** For how long its key is remembered; null: it is not. */
+  unique: Unique | null = null
+  /** Of a follower: from when it may start; null: it is none. */
+  followDue: number | null = null
 
   /** @param defaults the queue's, for jobs without limits of their own */
   constructor(
@@ -98,6 +112,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
     this.result = copyEncoded(record.result)
     this.error = copyError(record.error)
     if (record.log !== undefined) this.addLog(record.log)
+    if (record.unique !== undefined) this.unique = { ...record.unique }
   }
 
   addLog(lines: readonly string[]): void {
@@ -119,7 +134,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
       timeout: this.timeout,
       trace: this.trace,
       pushedAt: ORIGIN + this.pushedAt,
-      dueAt: ORIGIN + this.dueAt,
+      dueAt: ORIGIN + (this.followDue ?? this.dueAt),
       startedAt: this.worker === null ? null : ORIGIN + this.startedAt,
       finishedAt: isFinal(this.state) ? ORIGIN + this.finishedAt : null,
       worker: this.worker,
@@ -128,6 +143,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
       result: copyEncoded(this.result),
       error: copyError(this.error),
       ...(this.log !== null && { log: [...this.log] }),
+      ...(this.unique !== null && { unique: { ...this.unique } }),
+      ...(this.followDue !== null && { follows: true }),
     }
   }
 }

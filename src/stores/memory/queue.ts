@@ -23,6 +23,7 @@ import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { IdIndex } from './id-index.ts'
 import { isFinal, type Job } from './job.ts'
+import { OnceKeys } from './once.ts'
 import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
@@ -59,6 +60,7 @@ export class MemoryQueue {
   }
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()
+  readonly once = new OnceKeys()
   readonly histograms = new Histograms()
   /** Of the queue's own rate and pause. */
   readonly #throttle = new Throttle()
@@ -114,7 +116,7 @@ export class MemoryQueue {
   /** Milliseconds until the next scheduled job is due; null: there is none. */
   nextDueIn(now: number): number | null {
     const next = this.scheduled.first
-    return next === undefined ? null : Math.max(0, next.dueAt - now)
+    return next === undefined || next.followDue !== null ? null : Math.max(0, next.dueAt - now)
   }
 
   /** Milliseconds until the queue's rate and pause allow a start of this cost; null: as many jobs run as may. */
@@ -165,7 +167,7 @@ export class MemoryQueue {
 
   /** A job just pushed. */
   add(job: Job): void {
-    if (job.key !== null) this.keys.set(job.key, job)
+    if (job.key !== null) this.#holdKey(job, job.key)
     if (job.state === 'scheduled') this.scheduled.add(job)
     else this.waiting.append(job)
   }
@@ -208,7 +210,7 @@ export class MemoryQueue {
   /** From any live state. */
   finish(job: Job, state: FinalState, now: number): void {
     this.#leave(job)
-    if (job.key !== null) this.keys.delete(job.key)
+    if (job.key !== null) this.once.end(job, this.keys, this.scheduled, now, state !== 'cancelled')
     job.state = state
     job.finishedAt = now
     job.ending = ++this.#endings
@@ -221,13 +223,17 @@ export class MemoryQueue {
   }
 
   /** A job that is as it was elsewhere. */
-  restore(job: Job): void {
+  restore(job: Job, now: number): void {
     if (isFinal(job.state)) {
+      const { id, key, unique, pushedAt, finishedAt, state } = job
+      if (key !== null && unique !== null && state !== 'cancelled' && !this.keys.has(key)) {
+        this.once.remember(key, id, unique, pushedAt, finishedAt, now)
+      }
       job.ending = ++this.#endings
       this.#keepFinished(job, this.finished[job.state])
       return
     }
-    if (job.key !== null) this.keys.set(job.key, job)
+    if (job.key !== null) this.#holdKey(job, job.key)
     if (job.state === 'scheduled') this.scheduled.add(job)
     else this.waiting.putBack(job)
   }
@@ -242,16 +248,17 @@ export class MemoryQueue {
   }
 
   /** From any state, as if it had never been. */
-  remove(job: Job): void {
-    if (job.key !== null && this.keys.get(job.key) === job) this.keys.delete(job.key)
+  remove(job: Job, now: number): void {
+    if (job.key !== null) this.once.forget(job.key, job.id)
     this.#forget(job)
+    if (!isFinal(job.state)) this.once.end(job, this.keys, this.scheduled, now, false)
   }
 
   /** Brings a dead or cancelled job back with all its attempts; false where a live one has taken its key. */
   requeue(job: Job, now: number): boolean {
     if (job.key !== null) {
       if (this.keys.has(job.key)) return false
-      this.keys.set(job.key, job)
+      this.#holdKey(job, job.key)
     }
     this.wait(job)
     job.worker = null
@@ -272,6 +279,13 @@ export class MemoryQueue {
       }
     }
     return expired
+  }
+
+  #holdKey(job: Job, key: string): void {
+    if (job.followDue === null) {
+      this.keys.set(key, job)
+      this.once.take(key)
+    } else this.once.follow(key, job)
   }
 
   #keep(state: FinalState): number {

@@ -54,7 +54,9 @@ export class MemoryState {
   /** A job has reached a final state: rings for those who wait for its result, and for workers that wait for its slot. */
   ended(queue: MemoryQueue, job: Job): void {
     this.bells.ring('finished', queue.name, job.id)
-    if (queue.hasLimits) this.bells.ring('work', queue.name)
+    // Its key may have gone to its follower, which is due.
+    const hasFollower = job.key !== null && queue.keys.has(job.key)
+    if (hasFollower || queue.hasLimits) this.bells.ring('work', queue.name)
   }
 
   /** @throws Closed */

@@ -3,7 +3,7 @@
  * quoted, as an array's or JSON's elements: nothing that a producer stores can break an answer.
  */
 
-import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome } from '../../store.ts'
+import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome, Unique } from '../../store.ts'
 import { storedErrorFromJson } from '../stored-error.ts'
 
 export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) => Read): Read | null =>
@@ -125,8 +125,9 @@ export function shownJobs(
 }
 
 /** A record of `find` and `list`, with its bodies as tagged texts. */
-export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log'> & {
+export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | 'unique'> & {
   data: string
+  unique?: Unique | null
 } & Record<'progress' | 'result' | 'error' | 'log', string | null>
 
 /** For `restore`. */
@@ -141,7 +142,7 @@ export function taggedFrom({ data, progress, result, error, log, ...job }: JobRe
   }
 }
 
-export function recordFrom({ data, progress, result, error, log, ...job }: TaggedRecord): JobRecord {
+export function recordFrom({ data, progress, result, error, log, unique, follows, ...job }: TaggedRecord): JobRecord {
   return {
     ...job,
     data: untagged(data),
@@ -149,5 +150,7 @@ export function recordFrom({ data, progress, result, error, log, ...job }: Tagge
     result: orNull(result, untagged),
     error: orNull(error, storedErrorFromJson),
     ...(log !== null && { log: log.split('\n') }),
+    ...(unique && { unique }),
+    ...(follows && { follows }),
   }
 }

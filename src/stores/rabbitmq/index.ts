@@ -41,6 +41,7 @@ const CAPABILITIES: Capabilities = {
     delays: true,
     priorities: true,
     keys: false,
+    once: false,
     results: false,
     logs: false,
     limits: false,

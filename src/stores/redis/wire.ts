@@ -141,12 +141,14 @@ type JobRecordFields = Pick<
   /** When it got its place: when it was pushed, or restored. */
   placedAt: number
   cost: number
+  /** For how long its key is remembered: after its end, or, below 0, after its push; null: it is not. */
+  remember: number | null
 }
 
 /** A record. contract/redis/README.md has its form. */
 export function recordIn(bytes: Buffer): JobRecordFields {
   const { list, end } = listBefore(bytes)
-  const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost, placedAt] = list
+  const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost, placedAt, remember] = list
   return {
     place: numberIn(place),
     placedAt: numberIn(placedAt ?? pushedAt),
@@ -159,6 +161,7 @@ export function recordIn(bytes: Buffer): JobRecordFields {
     trace: textOrNull(trace),
     cost: typeof cost === 'number' ? cost : 1,
     data: encodedIn(bytes, end),
+    remember: typeof remember === 'number' ? remember : null,
   }
 }
 

@@ -36,6 +36,7 @@ const settingsFrom = (row: Row) => ({
   heldUntil: integer(row.held_until),
   claimedAt: integer(row.claimed_at),
   limits: textOrNull(row.limits),
+  usesOnce: flag(row.once),
 })
 
 const KINDS = ['state', 'total', 'sign'] as const

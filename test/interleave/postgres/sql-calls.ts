@@ -117,7 +117,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       return []
     },
     async remove(request) {
-      await answer('remove($1)', ['ids' in request ? plainArray(request.ids) : null])
+      await answer('remove($1, now => $2)', ['ids' in request ? plainArray(request.ids) : null, clock.now])
       return { removed: 0, more: false }
     },
     async restore({ records }) {

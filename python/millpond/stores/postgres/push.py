@@ -61,7 +61,8 @@ def _given(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
 
 
 def fields_of_job(job: NewJob) -> dict[str, Any]:
-    return {camel(name): value for name, value in vars(job).items()} | {"data": tagged(job.data)}
+    own = {"data": tagged(job.data), "once": job.once and job.once.to_json()}
+    return {camel(name): value for name, value in vars(job).items()} | own
 
 
 def pushed_of(calls: Calls, answers: Sequence[str], jobs: Sequence[NewJob] = ()) -> Sequence[Pushed]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from millpond.encoding import Body, Encoding
 from millpond.jobs import Held, JobError, Outcome, Record
+from millpond.once import Unique
 from millpond.stores.wire import camel, read
 
 BODIES: Final = ("data", "progress", "result")
@@ -52,14 +53,16 @@ def record_of(told: Mapping[str, Any]) -> Record:
     bodies = {name: told[name] and untagged(told[name]) for name in BODIES}
     error = None if told["error"] is None else JobError.from_json(told["error"])
     log = tuple(told["log"].split("\n")) if told["log"] else ()
-    return read(Record, told, **bodies, error=error, log=log)
+    unique = Unique(told["unique"]["for"], told["unique"]["since"]) if told["unique"] else None
+    return read(Record, told, **bodies, error=error, log=log, unique=unique)
 
 
 def fields_of(record: Record) -> dict[str, Any]:
     fields = {camel(name): value for name, value in vars(record).items()}
     bodies = {name: tagged(fields[name]) for name in BODIES}
     error = record.error and record.error.to_json()
-    return fields | bodies | {"error": error, "log": lines_text(record.log)}
+    unique = record.unique and {"for": record.unique.ms, "since": record.unique.since}
+    return fields | bodies | {"error": error, "log": lines_text(record.log), "unique": unique}
 
 
 def lines_text(log: Sequence[str]) -> str | None:

@@ -68,7 +68,8 @@ class Pusher:
         sizes = [len(each) for each in data]
         head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes, self._registry.known[part.queue], *self._more]
         items = [b"".join(to_bytes(job.id) for job in jobs), b"".join(data)]
-        answer = self._registry.connection.on_part(self._script, part, head, items)
+        script = "push-once" if self._script == "push" and any(job.once for job in jobs) else self._script
+        answer = self._registry.connection.on_part(script, part, head, items)
         if answer and answer[0] == TOO_LATE:
             raise MillpondError("StoreUnavailable", f"a firing for {part.queue} was sent too late")
         if not answer or not answer[0]:
@@ -79,8 +80,9 @@ class Pusher:
             self._registry.confirm(part)
         for at, job, outcome in zip(chunk, jobs, answer[1:] or [0] * len(jobs), strict=True):
             existing = isinstance(outcome, bytes)
-            status: Any = "existing" if existing else "full" if outcome else "pushed"
-            self._pushed[at] = Pushed(status, to_id(outcome) if existing else job.id)
+            # Behind the id of a job that was replaced stands a byte more.
+            status: Any = ("existing" if len(outcome) == 16 else "replaced") if existing else "full" if outcome else "pushed"
+            self._pushed[at] = Pushed(status, to_id(outcome[:16]) if existing else job.id)
         return []
 
     def _fail(self, indexes: Iterable[int], error: MillpondError) -> None:
@@ -90,4 +92,7 @@ class Pusher:
 
 def _values(job: NewJob) -> tuple[Any, ...]:
     when = (job.priority, job.delay, job.run_at, job.attempts, job.timeout)
-    return (*when, job.group, job.key, job.trace, None if job.cost == 1 else job.cost)
+    common = (*when, job.group, job.key, job.trace, None if job.cost == 1 else job.cost)
+    if (once := job.once) is None:
+        return common
+    return (*common, (once.unique and once.unique.stored, once.replace or None, once.max_wait, once.follow or None))

@@ -52,7 +52,8 @@ def _restore(
 def _arguments(record: Record) -> tuple[bytes, ...]:
     claim = [record.state, record.fence, record.attempt, record.due_at, record.started_at or 0, record.finished_at or 0]
     kept: list[Any] = [*claim, record.worker, record.pushed_at, record.priority, record.attempts, record.group]
-    facts = [False if each is None else each for each in [*kept, record.timeout, record.key, record.trace, record.cost]]
+    kept += [record.timeout, record.key, record.trace, record.cost, record.unique and record.unique.stored, record.follows]
+    facts = [False if each is None else each for each in kept]
     error = pack_error(record.error) if record.error else b""
     return (
         to_bytes(record.id), msgpack.packb(facts), encoded(record.data), encoded(record.result), encoded(record.progress), error,

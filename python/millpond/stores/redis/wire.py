@@ -11,10 +11,11 @@ import msgpack
 from millpond.backoff import Backoff
 from millpond.encoding import Body, Encoding
 from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record
+from millpond.once import NEVER, unique_from
 from millpond.rate import Rate
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
-_FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at")
+_FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at", "remember")
 DESCRIBED: Final = 13
 """How many items of an answer describe a job."""
 
@@ -96,7 +97,7 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
     for place, record in enumerate(records, 1):
         own, attempt, due = told.get(place, (fence, 1, 0))
         fields = facts(record)
-        del fields["place"], fields["cost"], fields["placed_at"]
+        del fields["place"], fields["cost"], fields["placed_at"], fields["remember"]
         due_at = due or fields["pushed_at"]
         jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at))
     return jobs
@@ -106,15 +107,18 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
     """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
     id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log = answer
     told, state = facts(packed), state.decode()
-    place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), int(due) or told["pushed_at"], int(finished)
+    place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), abs(int(due)) or told["pushed_at"], int(finished)
+    # Of a follower, minus the time from which it may start.
+    follows = int(due) < 0
+    unique = unique_from(told.pop("remember"))
     record = Record(
         **told, id=to_id(id), queue=queue, state=state, fence=int(fence), attempt=int(attempt),
-        due_at=due_at, started_at=int(started) or None,
+        due_at=due_at, follows=follows, unique=unique, started_at=int(started) or None,
         finished_at=None if state == "running" else ends or None, error=unpack_error(error),
         log=tuple(log.decode("utf-8", "replace").split("\n")) if log else (),
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
     )  # fmt: skip
-    return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": due_at}.get(state, ends)
+    return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
 
 
 def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from millpond.jobs import LIVE, State
+from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -9,6 +10,9 @@ def cancel(tx: Transaction, id: str) -> State | None:
     state: State | None = row["state"] if row else None
     if row is None or state not in LIVE:
         return state
-    kept = tx.finish(tx.made_queue(row["queue"]), state, "cancelled")
+    queue = tx.made_queue(row["queue"])
+    leave_key = keys_of(tx, queue, [id])
+    kept = tx.finish(queue, state, "cancelled")
     tx.changes("cancel/cancel" if kept else "cancel/remove", id=id)
+    leave_key(id, False)
     return "cancelled"

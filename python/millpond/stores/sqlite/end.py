@@ -8,6 +8,7 @@ from typing import Any
 
 from millpond.backoff import Backoff
 from millpond.jobs import Failure, Release
+from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
@@ -21,8 +22,10 @@ def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> s
     match op:
         case "complete":
             statement = "complete/keep" if known.keep["done"] > 0 else "complete/remove"
+            leave_key = keys_of(tx, known, [item.id])
             if tx.changes(statement, **given, **encoded(item.result, "result")):
                 tx.finish(known, "running", "done")
+                leave_key(item.id, True)
                 return "ok"
         case "fail":
             return _fail(tx, item, given)
@@ -47,6 +50,7 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
     if state:
         tx.count(queue.name, "total", "failed")
     if state == "dead":
+        keys_of(tx, queue, [item.id])(item.id, True)
         if not tx.finish(queue, "running", "dead"):
             tx.changes("fail/remove", **given)
         return "dead"

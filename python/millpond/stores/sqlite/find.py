@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from millpond.jobs import JobError, Record
+from millpond.once import unique_from
 from millpond.stores.sqlite.transaction import Transaction, body
 from millpond.stores.wire import read
 
@@ -24,7 +25,9 @@ def ahead(tx: Transaction, id: str) -> int | None:
 def record_of(row: sqlite3.Row) -> Record:
     bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
     error = None if row["error"] is None else JobError.from_json(row["error"])
-    return read(Record, dict(row), **bodies, error=error, log=_log_of(row["log"]))
+    follows = row["follow_due"] is not None
+    more = {"due_at": row["follow_due"] if follows else row["due_at"], "follows": follows, "unique": unique_from(row["remember"])}
+    return read(Record, dict(row), **bodies, **more, error=error, log=_log_of(row["log"]))
 
 
 def _log_of(stored: str | None) -> Sequence[str]:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from millpond.jobs import FINAL, STATES, Removed, State
+from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -21,14 +22,18 @@ def remove(tx: Transaction, ids: Sequence[str] | None, queue: str, state: State 
         tx.reread()
         if tx.changes("remove/queue", queue=queue) > 0:
             tx.changes("remove/removals")
+            tx.changes("once/forget_all", queue=queue)
     return Removed(removed, False)
 
 
 def _remove(tx: Transaction, rows: Sequence[sqlite3.Row]) -> int:
-    removed = [row for row in rows if tx.changes("remove/remove", id=row["id"])]
-    for row in removed:
-        tx.made_queue(row["queue"])
-        tx.remove(row["queue"], row["state"])
+    removed = []
+    for row in rows:
+        leave_key = keys_of(tx, tx.made_queue(row["queue"]), [row["id"]])
+        if tx.changes("remove/remove", id=row["id"]):
+            tx.remove(row["queue"], row["state"])
+            leave_key(row["id"], False)
+            removed.append(row)
     if highest := max((row["fence"] for row in removed), default=0):
         tx.changes("remove/fence", fence=highest)
     return len(removed)

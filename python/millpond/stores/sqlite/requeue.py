@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from millpond.jobs import Requeued
+from millpond.stores.sqlite.once import take_key
 from millpond.stores.sqlite.transaction import Transaction
 
 
@@ -16,6 +17,8 @@ def requeue(tx: Transaction, ids: Sequence[str] | None, queue: str, limit: int, 
 def _requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
     back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
     for row in back:
+        queue = tx.made_queue(row["queue"])
         tx.move(row["queue"], row["state"], "waiting")
+        take_key(tx, queue, row["key"])
         tx.line_up(row["queue"])
     return len(back)

@@ -3,7 +3,9 @@ from __future__ import annotations
 import sqlite3
 
 from millpond.jobs import FINAL, Lost, Swept
+from millpond.once import NEVER
 from millpond.schedules import DueSchedules
+from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
 
@@ -16,12 +18,16 @@ def sweep(tx: Transaction, limit: int) -> Swept:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
         _sweep_queue(tx, row, limit, swept)
     if tx.row("sweep/old_minutes"):
+        tx.changes("sweep/add_up_minutes")
         tx.changes("sweep/forget_minutes")
+    if tx.row("once/over"):
+        forgotten += tx.changes("once/expire", limit=limit - forgotten)
     if tx.row("workers/silent"):
         tx.changes("workers/forget")
     if busy:
         rows = tx.rows("sweep/look")
-    swept.next_due = min((max(0, row["due_at"] - tx.now) for row in rows if row["due_at"] is not None), default=None)
+    due = [row["due_at"] for row in rows if row["due_at"] is not None and row["due_at"] < NEVER]
+    swept.next_due = max(0, min(due) - tx.now) if due else None
     schedules, next_at = due_schedules(tx)
     if next_at is not None:
         swept.next_due = min(next_at - tx.now, next_at if swept.next_due is None else swept.next_due)
@@ -48,7 +54,9 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
         tx.count(name, "total", "lost")
         if lost["state"] == "waiting":
             tx.move(name, "running", "waiting")
-        elif not tx.finish(queue, "running", "dead"):
+            continue
+        keys_of(tx, queue, [lost["id"]])(lost["id"], True)
+        if not tx.finish(queue, "running", "dead"):
             tx.changes("sweep/remove", id=lost["id"])
     for state in FINAL:
         if row[state]:

@@ -23,6 +23,7 @@ class Queue:
     def __init__(self, name: str, row: sqlite3.Row) -> None:
         self.name, self.row = name, row
         self.room: float = float("inf") if row["room"] is None else row["room"]
+        self.uses_once = row["once"] == 1
         self.keep = {"done": row["keep_done"], "dead": row["keep_dead"], "cancelled": row["keep_dead"]}
         self.grouped: bool = row["grouped"] == 1
 

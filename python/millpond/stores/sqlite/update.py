@@ -14,6 +14,9 @@ def update(tx: Transaction, item: JobUpdate) -> UpdateOutcome:
     due_at = None
     if item.run_at is not None or item.delay is not None:
         due_at = max(tx.now, tx.now + (item.delay or 0) if item.run_at is None else item.run_at)
+    if due_at is not None and row["follow_due"] is not None:
+        tx.changes("once/postpone", id=item.id, due_at=due_at)
+        due_at = None
     if due_at is not None or item.priority is not None:
         tx.changes("update/leave", id=item.id)
     given = {"id": item.id, "state": state, "due_at": due_at, "priority": item.priority, **encoded(item.data, "data")}

@@ -1,5 +1,6 @@
 import type { Input, JobRecord, RestoreOutcome } from '../../../store.ts'
 import { isFinal, Job, ORIGIN } from '../job.ts'
+import { NEVER_DUE } from '../once.ts'
 import type { MemoryState } from '../state.ts'
 
 export function restore(state: MemoryState, { records }: Input<'restore'>): RestoreOutcome[] {
@@ -10,13 +11,22 @@ function restoreOne(state: MemoryState, record: JobRecord): RestoreOutcome {
   const queue = state.findOrCreate(record.queue)
   const isLive = !isFinal(record.state)
   const hasKey = isLive && record.key !== null && queue.keys.has(record.key)
-  if (hasKey || state.jobs.get(record.id) !== undefined) return 'existing'
+  const follows =
+    hasKey &&
+    record.state === 'scheduled' &&
+    record.follows === true &&
+    queue.once.follower(record.key ?? '') === undefined
+  if ((hasKey && !follows) || state.jobs.get(record.id) !== undefined) return 'existing'
   const job = new Job({ ...record, delay: 0, runAt: null }, record, state.places++, record.pushedAt - ORIGIN, 0)
   job.restore(record)
+  if (follows) {
+    job.followDue = job.dueAt
+    job.dueAt = NEVER_DUE
+  }
   // The record may be older than the job of its id that was removed, and no fence is given out twice.
   job.fence = Math.max(job.fence, state.removedFence)
   state.jobs.add(job)
-  queue.restore(job)
+  queue.restore(job, state.now())
   if (record.state === 'waiting') state.bells.ring('work', queue.name)
   return 'restored'
 }

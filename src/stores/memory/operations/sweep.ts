@@ -13,6 +13,7 @@ export function sweep(state: MemoryState, { limit }: Input<'sweep'>): Swept {
     swept.lost.push(...takeBack(state, queue, now, limit - swept.lost.length))
     swept.expired += queue.expire(now, limit - swept.expired)
     queue.histograms.expire(ORIGIN + now)
+    forgotten += queue.once.expire(now, limit - forgotten)
     if (queue.waiting instanceof Groups) forgotten += queue.waiting.forgetIdle(now, limit - forgotten)
     const due = queue.nextDueIn(now)
     if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)

@@ -9,7 +9,11 @@ export function update(state: MemoryState, { items }: Input<'update'>): UpdateOu
   return items.map((item) => updateOne(state, item, now))
 }
 
-function updateOne(state: MemoryState, { id, data, priority, delay, runAt }: JobUpdate, now: number): UpdateOutcome {
+export function updateOne(
+  state: MemoryState,
+  { id, data, priority, delay, runAt }: JobUpdate,
+  now: number,
+): UpdateOutcome {
   const job = state.jobs.get(id)
   if (job === undefined) return null
   if (job.state !== 'scheduled' && job.state !== 'waiting') return job.state
@@ -17,7 +21,11 @@ function updateOne(state: MemoryState, { id, data, priority, delay, runAt }: Job
     job.encoding = data.encoding
     job.body = copyBody(data.body)
   }
-  const isDue = runAt !== undefined || delay !== undefined
+  let isDue = runAt !== undefined || delay !== undefined
+  if (isDue && job.followDue !== null) {
+    job.followDue = Math.max(now, runAt === undefined ? now + (delay ?? 0) : runAt - ORIGIN)
+    isDue = false
+  }
   if (!isDue && priority === undefined) return 'updated'
   const dueAt = isDue ? Math.max(now, runAt === undefined ? now + (delay ?? 0) : runAt - ORIGIN) : job.dueAt
   const becomes = isDue ? (dueAt > now ? 'scheduled' : 'waiting') : job.state

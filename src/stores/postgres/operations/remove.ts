@@ -14,7 +14,10 @@ export async function remove({ calls, notifier }: StoreContext, request: RemoveR
     'ids' in request
       ? [plainArray(request.ids), null, null, null]
       : [null, request.queue, request.state ?? null, request.limit]
-  const { removed, more, queues } = await calls.answer<Answer>('remove($1, $2, $3, $4)', [ids, queue, state, limit])
+  const { removed, more, queues } = await calls.answer<Answer>('remove($1, $2, $3, $4, $5)', [
+    ...[ids, queue, state, limit],
+    calls.now(),
+  ])
   for (const name of new Set(queues)) for (const kind of KINDS) notifier.bells.ring(kind, name)
   return { removed, more }
 }

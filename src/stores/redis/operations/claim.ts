@@ -221,7 +221,7 @@ export const partOfClaim = ({ claimedFrom }: StoreContext, claim: ClaimedJob): s
 export function claimReply(reply: readonly unknown[]): ClaimReply {
   const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
   const jobs = records.map((bytes, at): ClaimedJob => {
-    const { place: _, placedAt: __, cost: ___, ...kept } = recordIn(bytesIn(bytes))
+    const { place: _, placedAt: __, cost: ___, remember: ____, ...kept } = recordIn(bytesIn(bytes))
     const id = idText(bytesIn(ids), at * ID_BYTES)
     return { id, fence: numberIn(fence), attempt: 1, dueAt: kept.pushedAt, ...kept }
   })

@@ -1,5 +1,6 @@
 /** Reads jobs by id. */
 import { type Input, JOB_STATES, type JobRecord, type JobState } from '../../../store.ts'
+import { NEVER, uniqueFrom } from '../../../values/once.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'
@@ -46,8 +47,10 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
   return chunks(items, PER_JOB).map(
     ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log]) => {
       const state = stateIn(stateText)
-      const { place, placedAt, ...rest } = recordIn(bytesIn(kept))
-      const dueAt = numberIn(due) || rest.pushedAt
+      const { place, placedAt, remember, ...rest } = recordIn(bytesIn(kept))
+      // Of a follower, minus the time from which it may start.
+      const follows = numberIn(due) < 0
+      const dueAt = Math.abs(numberIn(due)) || rest.pushedAt
       const finished = numberIn(end)
       const record: JobRecord = {
         id: idText(bytesIn(id)),
@@ -63,13 +66,15 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         error: error === null ? null : storedErrorIn(bytesIn(error)),
         result: result === null ? null : encodedIn(bytesIn(result)),
         ...(log !== null && { log: textIn(log).split('\n') }),
+        ...uniqueFrom(remember),
+        ...(follows && { follows }),
         ...rest,
       }
       return {
         partition,
         record,
         place,
-        time: state === 'waiting' ? placedAt : state === 'scheduled' ? dueAt : finished,
+        time: state === 'waiting' ? placedAt : state !== 'scheduled' ? finished : follows ? NEVER : dueAt,
       }
     },
   )

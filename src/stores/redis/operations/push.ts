@@ -1,13 +1,14 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
 
-import type { Input, NewJob, PushOutcome } from '../../../store.ts'
+import type { Input, NewJob, Once, PushOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
+import { storedUnique } from '../../../values/once.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { indexOf, type Partition, type Routed } from '../partition.ts'
 import { askEach } from '../per-partition.ts'
-import { encodedBytes, idsBytes, idText, inOnePiece } from '../wire.ts'
+import { encodedBytes, ID_BYTES, idsBytes, idText, inOnePiece } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
 
 export const homeOf = (partitions: readonly Partition[], job: Routed): Partition | undefined =>
@@ -91,7 +92,8 @@ async function pushTo(
   const { values, which } = distinctValues(jobs)
   const ids = idsBytes(jobs)
   const { sizes, bytes } = inOnePiece(jobs.map(({ data }) => encodedBytes(data)))
-  const [listed, ...answers] = await callScript(context, script.name, partition, {
+  const name = script.name === 'push' && values.some(hasOnce) ? 'push-once' : script.name
+  const [listed, ...answers] = await callScript(context, name, partition, {
     head: [floor, values, which, sizes, partition.count, ...(script.name === 'fire' ? [script.decided] : [])],
     items: [ids, bytes],
     safe: true,
@@ -113,24 +115,40 @@ async function pushTo(
 function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
   const values: unknown[][] = []
   const plain: number[] = []
-  const which = jobs.map(({ priority, delay, runAt, attempts, timeout, group, key, trace, cost = 1 }) => {
+  const which = jobs.map(({ priority, delay, runAt, attempts, timeout, group, key, trace, cost = 1, once }) => {
     const timed = delay !== 0 || runAt !== null || attempts !== null || timeout !== null
     const isPlain = !timed && group === null && key === null && trace === null && cost === 1
     const known = isPlain ? plain[priority] : undefined
     if (known !== undefined) return known
     const value = [priority, delay, runAt, attempts, timeout, group, key, trace]
-    const at = values.push(cost === 1 ? value : [...value, cost])
+    const more = once === undefined || key === null ? [cost] : [cost === 1 ? null : cost, packedOnce(once)]
+    const at = values.push(more[0] === 1 ? value : [...value, ...more])
     if (isPlain) plain[priority] = at
     return at
   })
   return { values, which: values.length === 1 ? null : which }
 }
 
+const ONCE_AT = 9
+const hasOnce = (value: unknown[]): boolean => value[ONCE_AT] !== undefined
+
+/** As push-once.lua takes it. */
+const packedOnce = ({ unique, replace, maxWait, follow }: Once) => [
+  storedUnique(unique),
+  replace === true ? true : null,
+  maxWait ?? null,
+  follow === true ? true : null,
+]
+
 const PUSHED = 0
 /** Instead of `listed`, of a firing. */
 const TOO_LATE = 2
 
 function outcomeOf(answer: unknown, id: string): PushOutcome {
-  if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }
+  // Behind the id of a job that was replaced stands a byte more.
+  if (Buffer.isBuffer(answer)) {
+    const status = answer.length > ID_BYTES ? 'replaced' : 'existing'
+    return { status, id: idText(answer.subarray(0, ID_BYTES)) }
+  }
   return { status: answer === PUSHED ? 'pushed' : 'full', id }
 }

@@ -1,5 +1,6 @@
 /** Puts jobs back as they were, each into the partition that a push would take. */
 import type { Input, JobRecord, RestoreOutcome } from '../../../store.ts'
+import { storedUnique } from '../../../values/once.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
@@ -66,9 +67,9 @@ async function restoreIn(
 /** As `restore.lua` takes a job. */
 function argsOf(record: JobRecord): (string | Buffer)[] {
   const { id, state, fence, attempt, dueAt, startedAt, finishedAt, worker, pushedAt, priority, attempts } = record
-  const { group, timeout, key, trace, cost, data, result, progress, error, log } = record
+  const { group, timeout, key, trace, cost, data, result, progress, error, log, unique, follows } = record
   const kept = [state, fence, attempt, dueAt, startedAt ?? 0, finishedAt ?? 0, worker, pushedAt, priority, attempts]
-  const list = [...kept, group, timeout, key, trace, cost].map((value) => value ?? false)
+  const list = [...kept, group, timeout, key, trace, cost, storedUnique(unique), follows].map((value) => value ?? false)
   const optional = [
     encodedOrNothing(result),
     encodedOrNothing(progress),

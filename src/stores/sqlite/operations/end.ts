@@ -2,6 +2,7 @@ import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
 import { addLog } from '../job-log.ts'
+import { keysOf } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
 import type { PackedCompletions } from '../wire.ts'
 
@@ -14,6 +15,7 @@ export function complete(context: StoreContext, completions: PackedCompletions):
   for (const [at, lines] of logs?.entries() ?? []) {
     addLog(statements, { queue: name, id: ids[at] ?? '', fence: fences[at] ?? 0 }, lines)
   }
+  const leaveKey = keysOf(context, queue, ids)
   const isDone = completeList(context, `${statement}_list`, completions)
   const completeOne = (id: string, at: number): boolean => {
     const { encoding = null, body: result = null } = results?.[at] ?? {}
@@ -21,8 +23,10 @@ export function complete(context: StoreContext, completions: PackedCompletions):
   }
   const stale: number[] = []
   for (const [at, id] of ids.entries()) {
-    if (isDone || completeOne(id, at)) queue?.finish('running', 'done', id)
-    else stale.push(at)
+    if (isDone || completeOne(id, at)) {
+      queue?.finish('running', 'done', id)
+      leaveKey(id, true)
+    } else stale.push(at)
   }
   return stale
 }
@@ -59,6 +63,7 @@ export function fail(context: StoreContext, { queue: name, items }: OfQueue<Fail
       return 'retry'
     }
     queue.finish('running', 'dead', id)
+    keysOf(context, queue, [id])(id, true)
     if (!queue.keeps('dead')) statements.run('fail/remove', { id })
     return 'dead'
   })

@@ -2,6 +2,7 @@ import type { Input, JobRecord } from '../../../store.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
 import { logFrom } from '../job-log.ts'
+import { onceFrom } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
@@ -38,6 +39,7 @@ export function recordFrom(row: Row): JobRecord {
     result: encodedOrNull(row.result_encoding, row.result),
     error: row.error === null ? null : storedErrorFromJson(row.error),
     ...logFrom(row.log),
+    ...onceFrom(row),
   }
 }
 

@@ -1,8 +1,11 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
+import { NEVER } from '../../../values/once.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
-import type { StoreContext } from '../queues.ts'
+import { dueOf, isMore, mark, meet, onceColumns, takeKey } from '../once.ts'
+import type { Queue, StoreContext } from '../queues.ts'
 import { type JobList, jobsIn, type PackedPush } from '../wire.ts'
+import { updateOne } from './update.ts'
 
 /** @returns null: all were pushed */
 export function push(context: StoreContext, { jobs }: PackedPush): PushOutcome[] | null {
@@ -29,6 +32,7 @@ function pushOne(context: StoreContext, job: NewJob): PushOutcome {
   const { statements, queues } = context
   const { id, key, data } = job
   const queue = queues.findOrCreate(job.queue)
+  if (isMore(queue, job)) return pushMore(context, queue, job)
   if (queue.room > 0) {
     const row = columnsOf(context, job)
     if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
@@ -41,10 +45,30 @@ function pushOne(context: StoreContext, job: NewJob): PushOutcome {
   return existing === undefined ? { status: 'full', id } : { status: 'existing', id: text(existing.id) }
 }
 
-function columnsOf({ statements, queues, now }: StoreContext, { queue, priority, group, ...job }: NewJob) {
+/** A job whose key may be remembered, replace another one, or make it follow. */
+function pushMore(context: StoreContext, queue: Queue, job: NewJob): PushOutcome {
+  const { statements } = context
+  const { id, key, data, once } = job
+  if (statements.get('push/existing', { id, queue: queue.name, key: null }) !== undefined) {
+    return { status: 'existing', id }
+  }
+  const met = meet(context, job, (id, runAt) => updateOne(context, { id, data, runAt }))
+  if (met !== undefined && met !== 'follows') return met
+  if (queue.room <= 0) return { status: 'full', id }
+  if (once?.unique !== undefined || met === 'follows') mark(context, queue)
+  const row = columnsOf(context, job, met === 'follows')
+  takeKey(context, queue, met === 'follows' ? null : key)
+  const columns = onceColumns(once?.unique, met === 'follows' ? dueOf(job, row.now, row.now) : null)
+  statements.run('once/insert', { ...row, ...columns, id, key, encoding: data.encoding, data: data.body })
+  queue.pushed(row.state, 1, row.due_at - row.now)
+  return { status: 'pushed', id }
+}
+
+function columnsOf({ statements, queues, now }: StoreContext, pushed: NewJob, follows = false) {
+  const { queue, priority, group, ...job } = pushed
   const { settings } = queues.findOrCreate(queue)
-  const due = Math.max(now, job.runAt ?? now + job.delay)
-  const state = due <= now ? ('waiting' as const) : ('scheduled' as const)
+  const due = dueOf(pushed, now, now)
+  const state = due <= now && !follows ? ('waiting' as const) : ('scheduled' as const)
   const place = { queue, priority, group }
   let line: number | null = null
   if (settings.isGrouped && state === 'waiting') {
@@ -54,7 +78,7 @@ function columnsOf({ statements, queues, now }: StoreContext, { queue, priority,
   }
   return {
     ...{ ...place, line, state, now },
-    due_at: due,
+    due_at: follows ? NEVER : due,
     cost: job.cost ?? 1,
     trace: job.trace,
     attempts: job.attempts ?? settings.attempts,

@@ -1,6 +1,7 @@
 import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
 import { JOB_STATES } from '../../../store.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
+import { keysOf } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
 
 export function remove(context: StoreContext, request: RemoveRequest): Removed {
@@ -17,7 +18,10 @@ export function remove(context: StoreContext, request: RemoveRequest): Removed {
   }
   if (state === undefined) {
     queues.write()
-    if (statements.run('remove/queue', { queue }) > 0) statements.run('remove/removals')
+    if (statements.run('remove/queue', { queue }) > 0) {
+      statements.run('remove/removals')
+      statements.run('once/forget_all', { queue })
+    }
     queues.removed(queue)
   }
   return { removed, more: false }
@@ -29,12 +33,16 @@ function jobsIn({ statements }: StoreContext, queue: string, state: JobState, li
 }
 
 /** @returns how many: an id that is there twice counts once */
-function removeJobs({ statements, queues }: StoreContext, rows: readonly Row[]): number {
+function removeJobs(context: StoreContext, rows: readonly Row[]): number {
+  const { statements, queues } = context
   let removed = 0
   let highest = 0
   for (const { id = null, queue, state, fence } of rows) {
+    const own = queues.findOrCreate(text(queue))
+    const leaveKey = keysOf(context, own, [text(id)])
     if (statements.run('remove/remove', { id }) === 0) continue
-    queues.findOrCreate(text(queue)).remove(stateFrom(state), text(id))
+    own.remove(stateFrom(state), text(id))
+    leaveKey(text(id), false)
     highest = Math.max(highest, integer(fence))
     removed++
   }

@@ -1,5 +1,6 @@
 import type { Input, Swept } from '../../../store.ts'
-import { flag, integer, integerOrNull, text } from '../connection/values.ts'
+import { flag, integer, text } from '../connection/values.ts'
+import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
 import { dueSchedules } from './schedules.ts'
 
@@ -29,10 +30,16 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.expired += count
     }
   }
-  if (statements.get('sweep/old_minutes', { now }) !== undefined) statements.run('sweep/forget_minutes', { now })
+  if (statements.get('sweep/old_minutes', { now }) !== undefined) {
+    statements.run('sweep/add_up_minutes', { now })
+    statements.run('sweep/forget_minutes', { now })
+  }
+  if (statements.get('once/over', { now }) !== undefined) {
+    forgotten += statements.run('once/expire', { now, limit: limit - forgotten })
+  }
   if (statements.get('workers/silent', { now }) !== undefined) statements.run('workers/forget', { now })
   if (busy.length > 0) rows = statements.all('sweep/look', { now })
-  const due = rows.flatMap(({ due_at }) => integerOrNull(due_at) ?? [])
+  const due = rows.flatMap(({ due_at }) => timeOrNull(due_at) ?? [])
   if (due.length > 0) swept.nextDue = Math.max(0, due.reduce((one, other) => Math.min(one, other)) - now)
   const { due: schedules, nextAt } = dueSchedules(context)
   if (nextAt !== null) swept.nextDue = Math.min(swept.nextDue ?? Number.POSITIVE_INFINITY, nextAt - now)
@@ -48,7 +55,8 @@ function recount({ statements, queues }: StoreContext, queue: string): void {
   statements.run('sweep/recount', { queue })
 }
 
-function takeBack({ statements, now }: StoreContext, queue: Queue, limit: number): Swept['lost'] {
+function takeBack(context: StoreContext, queue: Queue, limit: number): Swept['lost'] {
+  const { statements, now } = context
   return statements.all('sweep/lost', { queue: queue.name, now, limit }).map((row) => {
     const id = text(row.id)
     const state = row.state === 'dead' ? 'dead' : 'waiting'
@@ -56,6 +64,7 @@ function takeBack({ statements, now }: StoreContext, queue: Queue, limit: number
     if (state === 'waiting') queue.move('running', 'waiting')
     else {
       queue.finish('running', 'dead', id)
+      keysOf(context, queue, [id])(id, true)
       if (!queue.keeps('dead')) statements.run('sweep/remove', { id })
     }
     return { id, queue: queue.name, attempt: integer(row.attempt), state }

@@ -6,7 +6,7 @@ export function update(context: StoreContext, { items }: Input<'update'>): Updat
   return items.map((item) => updateOne(context, item))
 }
 
-function updateOne(
+export function updateOne(
   { statements, queues, now }: StoreContext,
   { id, data, priority, delay, runAt }: JobUpdate,
 ): UpdateOutcome {
@@ -15,8 +15,12 @@ function updateOne(
   const state = stateFrom(row.state)
   if (state !== 'scheduled' && state !== 'waiting') return state
   const isDue = runAt !== undefined || delay !== undefined
-  const due_at = isDue ? Math.max(now, runAt ?? now + (delay ?? 0)) : null
+  let due_at = isDue ? Math.max(now, runAt ?? now + (delay ?? 0)) : null
   const queue = queues.findOrCreate(text(row.queue))
+  if (due_at !== null && row.follow_due !== null) {
+    statements.run('once/postpone', { id, due_at })
+    due_at = null
+  }
   if (isDue || priority !== undefined) statements.run('update/leave', { id })
   const change = { id, now, state, due_at, priority: priority ?? null }
   const changed = statements.get('update/change', {

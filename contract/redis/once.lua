@@ -1,0 +1,62 @@
+-- What scripts that bring live jobs to an end do with their keys: operations.md, "Once for a while". Needs the keys: queue, jobs, states,
+-- keys, scheduled, @due; to remember also remembered and @ends.
+
+-- A key is remembered until then, by the job with this id.
+local function remember(K, key, id, till)
+  if till <= NOW then return redis.call('HDEL', K.keys, key) end
+  redis.call('HSET', K.keys, key, id .. text(till))
+  redis.call('ZADD', K.remembered, text(till), key)
+  note_end(K, till)
+end
+
+-- @return until when the key of a job that ended then is remembered; nil: it is not
+local function till_of(list, ended)
+  local time = list[11]
+  return time and (time < 0 and list[2] - time or ended + time)
+end
+
+-- A follower that is no more has no key.
+local function unfollow(K, id, key, follower)
+  if follower ~= id then return false end
+  redis.call('HDEL', K.keys, '\0' .. key)
+  return true
+end
+
+-- A live job gives up its key: to its follower, which is due now, or to memory, if `answers`; or for good.
+local function unkey(K, id, list, answers)
+  local key = list[7]
+  if not key then return end
+  local follower = redis.call('HGET', K.keys, '\0' .. key)
+  if unfollow(K, id, key, follower) then return end
+  if follower then
+    local state = state_of(K, follower)
+    local due = math.max(NOW, state[8])
+    redis.call('HDEL', K.keys, '\0' .. key)
+    redis.call('HSET', K.keys, key, follower)
+    put_state(K, follower, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
+    redis.call('ZADD', K.scheduled, text(due), follower)
+    note_due(K)
+    if due < NOW + SOON then wake(K, true) end
+    return
+  end
+  local till = answers and till_of(list, NOW)
+  if till then remember(K, key, id, till) else redis.call('HDEL', K.keys, key) end
+end
+
+-- A job that has ended is removed, and its key is forgotten with it.
+local function forget_key(K, id, list)
+  local key = list[7]
+  local value = key and redis.call('HGET', K.keys, key)
+  if value and #value > 16 and string.sub(value, 1, 16) == id then redis.call('HDEL', K.keys, key) end
+end
+
+-- Forgets keys whose time has come. @return how many were looked at
+local function forget_keys(K, limit)
+  if limit <= 0 then return 0 end
+  local keys = redis.call('ZRANGEBYSCORE', K.remembered, '-inf', text(NOW), 'LIMIT', 0, limit)
+  for i, value in ipairs(hmget(K.keys, keys)) do
+    if value and #value > 16 and tonumber(string.sub(value, 17)) <= NOW then redis.call('HDEL', K.keys, keys[i]) end
+  end
+  call('ZREM', K.remembered, keys)
+  return #keys
+end

@@ -1,0 +1,24 @@
+/** What a key of a push does beyond one live job: docs/once.md. */
+import { DEFAULTS } from '../values/contract-defaults.ts'
+import { integer, object, oneOf, type Schema } from './json-schema.ts'
+
+const CENTURY = DEFAULTS.bounds.delay.most
+const duration = (what: string, least: number) => integer(least, CENTURY, { description: `${what}, in milliseconds.` })
+const replace: Schema<boolean> = {
+  type: 'boolean',
+  description: 'A scheduled or waiting job with the key gets these data and this due time.',
+}
+
+/** Members of a push. They need a key. */
+export const ONCE = {
+  unique: object(
+    { for: duration('How long the key is remembered', 1) },
+    { since: oneOf(['end', 'push'], { default: 'end', description: 'From when: the end of the job, or its push.' }) },
+    { additionalProperties: false, description: 'Remember the key after the job. A push meanwhile gets that job.' },
+  ),
+  replace,
+  maxWait: duration('With `replace`: the job is due no later than this after its first push', 0),
+  whenRunning: oneOf(['follow'], {
+    description: 'While the job with the key runs, this one is kept, and is due when that one ends.',
+  }),
+}
