@@ -3,6 +3,7 @@
 -- KEYS: schedules scheduleNames
 -- In:  now, or nothing for the server's time; limit; after, a name, or nothing for the first; name, or nothing for all.
 -- Out: [now, name, value…]: two items per schedule, the second as the hash has it.
+-- Invariant: it changes nothing.
 
 local now, limit, after, name = now_of(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local out, names = { now }, { name }

@@ -4,15 +4,13 @@ import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { newId } from '../values/ids.ts'
 import { checkScheduleName } from '../values/names.ts'
-import { checkOptions, isInteger } from '../values/options.ts'
 import { versionOf } from '../values/schedules/firing.ts'
 import type { Missed } from '../values/schedules/records.ts'
-import { timesOf } from '../values/schedules/times.ts'
-import { wordsOf } from '../values/schedules/words.ts'
 import type { PondInternals } from './internals.ts'
 import type { Pushed } from './push.ts'
 import type { Queue } from './queue.ts'
-import { checkLine, type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
+import { type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
+import { type Preview, type PreviewOptions, previewOf } from './schedule-preview.ts'
 
 /** A schedule, as the store has it. */
 export interface ScheduleInfo {
@@ -35,13 +33,6 @@ export interface ScheduleInfo {
   changedAt: Date
   /** false: no process has declared it for a minute and a half. It goes on firing until it is removed. */
   declared: boolean
-}
-
-export interface PreviewOptions {
-  /** The time zone of a cron line, `UTC` unless given. */
-  tz?: string | undefined
-  /** How many times; 1 to 100, 5 unless given. */
-  count?: number | undefined
 }
 
 type Declared<Data> = [
@@ -153,15 +144,8 @@ export class Schedules {
    * What a line means, before it is used: its next times by this machine's clock, and words. Needs no store.
    * @throws InvalidOption
    */
-  async preview(when: string, options: PreviewOptions = {}): Promise<{ words: string; times: Date[] }> {
-    const isText = (value: unknown) => typeof value === 'string' || 'a time zone'
-    const { tz = 'UTC', count = 5 } = checkOptions(options, { tz: isText, count: isInteger(1, 100) }, 'preview')
-    const line = checkLine(when)
-    const times = timesOf({ when: line, tz, from: null, until: null })
-    const dates: Date[] = []
-    for (let at = times.after(Date.now()); at !== null && dates.length < count; at = times.after(at))
-      dates.push(new Date(at))
-    return { words: await wordsOf({ when: line, tz }), times: dates }
+  async preview(when: string, options: PreviewOptions = {}): Promise<Preview> {
+    return previewOf(when, options)
   }
 
   /** @internal */

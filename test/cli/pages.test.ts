@@ -35,13 +35,13 @@ test('every command in the docs is one that there is, with options that it has',
   const wrong: string[] = []
   for (const page of readdirSync(docs).filter((name) => name.endsWith('.md'))) {
     // By hand, and in blocks: not in sentences, where millpond is a name.
-    const blocks = [...read(page).matchAll(/^```(?:sh|bash|console)\n(.*?)^```/gms)].map(([, block = '']) => block)
+    const blocks = [...read(page).matchAll(/^```(?:sh|console)\b[^\n]*\n(.*?)^```/gms)].map(([, block = '']) => block)
     for (const [, name = '', rest = ''] of blocks
       .join('\n')
       .replaceAll('\\\n', ' ')
       .matchAll(/^(?:\$ |[A-Z_]+=\S+ )*(?:npx )?millpond ([a-z]+)\b([^|\n]*)/gm)) {
       const verb = verbs.get(name)
-      if (name === 'help' || name === 'schedules' || name === 'dashboard') continue
+      if (name === 'help' || name === 'dashboard') continue
       const options = [...rest.matchAll(/(?<=\s)--([a-z-]+)/g)].map(([, option = '']) => option)
       const unknown = options.filter(
         (option) => option !== 'help' && verb !== undefined && !Object.hasOwn(verb.options, option),

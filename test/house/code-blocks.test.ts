@@ -80,7 +80,7 @@ async function freePort(): Promise<number> {
 }
 
 describe('the shell commands run', () => {
-  for (const block of of('sh')) {
+  for (const block of [...of('sh'), ...of('console')]) {
     test(block.at, { skip: block.noRun !== undefined && block.noRun, timeout: 30_000 }, async () => {
       const own = mkdtempSync(join(folder, 'sh-'))
       const port = await freePort()

@@ -6,13 +6,14 @@
  *   ```ts prelude=NAME         `preludes/NAME.ts` stands before it: what the page's reader already has, such as a pond. What follows the line
  *                              `// After the block:` there stands behind it. A line `// BLOCK` marks another place for it
  *   ```ts no-run WHY           it is checked, and not run
+ *   ```console                 the lines after `$ ` are shell; the others show what they print, and are not compared
  *
  * Nothing else is added, except that `redis://localhost` is the test's server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
 export const ROOT = new URL('../../', import.meta.url)
-export const LANGUAGES = ['ts', 'sh', 'sql', 'json', 'yaml', 'text'] as const
+export const LANGUAGES = ['ts', 'sh', 'console', 'sql', 'json', 'yaml', 'text'] as const
 export type Language = (typeof LANGUAGES)[number]
 
 export interface Block {
@@ -56,9 +57,11 @@ function blocksOf(page: string): Block[] {
 }
 
 /** The program that a block of TypeScript or shell is. */
-export function programOf({ code, prelude, language }: Block): string {
+export function programOf({ code: printed, prelude, language }: Block): string {
+  const isConsole = language === 'console'
+  const code = isConsole ? (printed.match(/(?<=^\$ ).*\n/gm) ?? []).join('') : printed
   if (prelude === undefined) return code
-  const text = readFileSync(new URL(`preludes/${prelude}.${language}`, import.meta.url), 'utf8')
+  const text = readFileSync(new URL(`preludes/${prelude}.${isConsole ? 'sh' : language}`, import.meta.url), 'utf8')
   const [before = '', after = ''] = text.split('// After the block:\n')
   const placed = before.includes('// BLOCK') ? before.replace('// BLOCK', () => code) : `${before}\n${code}`
   return `${placed}\n${after}`

@@ -192,6 +192,17 @@ test("the README's example is examples/first.ts", () => {
   assert.ok(blocks.includes(read('examples/first.ts')))
 })
 
+test('every example is run by a test', () => {
+  const tests = tracked.filter((file) => /^test\/.*\.test\.ts$/.test(file)).map(read)
+  // Those of other languages: test/serve/examples.test.ts runs each pair.
+  const examples = tracked.flatMap((file) => /^examples\/(.+)\.ts$/.exec(file)?.[1] ?? [])
+  const isNamed = (name: string) => tests.some((text) => text.includes(`/${name}.ts'`) || text.includes(`'${name}'`))
+  assert.deepEqual(
+    examples.filter((name) => !isNamed(name)),
+    [],
+  )
+})
+
 test('documentation links lead somewhere', () => {
   for (const file of tracked.filter((name) => name.endsWith('.md'))) {
     for (const [, target] of read(file).matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {

@@ -235,4 +235,21 @@ onEachStore('secrets: jobs', {
     await fails('push', () => queue.push(DATA))
     await fails('pushMany', () => queue.pushMany([DATA, DATA]))
   },
+
+  schedules: async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<unknown>('q', { capacity: 1 })
+    for (const [title, data] of UNSTORABLE.slice(0, -2)) {
+      await fails(`schedule of ${title}`, () => pond.schedule('s', '@yearly', queue, data))
+    }
+    await fails('schedule of too much', () => pond.schedule('s', '@yearly', queue, CANARY.repeat(10_000)))
+    await fails('schedule with data as its line', () => pond.schedule('s', anything(DATA), queue, DATA))
+    await fails('schedule with data as its zone', () => pond.schedule('s', '@yearly', queue, 1, anything({ tz: DATA })))
+    await fails('schedule in the place of options', () => pond.schedule('s', '@yearly', queue, 1, anything(CANARY)))
+    await pond.schedule('s', '@yearly', queue, DATA)
+    assertClean(await pond.schedules.list(), 'the list of schedules')
+    await pond.schedules.run('s')
+    await fails('a schedule whose queue is full', () => pond.schedules.run('s'))
+    await fails('pause', () => pond.schedules.pause(anything(DATA)))
+  },
 })

@@ -78,3 +78,26 @@ export async function everythingOfLimits(store: Store): Promise<void> {
   await claim(store, { queue, minPriority: 5 })
   await store.operations.stats({ queue })
 }
+
+/** Every operation of schedules. */
+export async function everythingOfSchedules(store: Store): Promise<void> {
+  const options = { priority: 4, key: null, group: null, cost: 1, attempts: null, timeout: null }
+  const job = { queue: 'scheduled', ...options, data: NULL }
+  const timing = { when: '@hourly', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null } as const
+  const schedule = { ...timing, name: 's', version: '1', paused: false, job, again: false }
+  assert.deepEqual(await store.operations.declare({ schedules: [schedule] }), ['created'])
+  assert.equal(await store.operations.pauseSchedule({ name: 's', paused: true }), true)
+  assert.equal(await store.operations.pauseSchedule({ name: 's', paused: false }), true)
+  const due = (await store.operations.sweep({ limit: 100 })).schedules?.due ?? []
+  const firings = due.map(({ name, version, nextAt }) => ({
+    ...{ name, version, expected: nextAt ?? 0, next: null },
+    jobs: [newJob({ queue: 'scheduled' })],
+  }))
+  assert.deepEqual(
+    (await store.operations.fire({ firings })).map(({ status }) => status),
+    ['fired'],
+  )
+  assert.equal((await store.operations.schedules({ limit: 10 })).length, 1)
+  await store.operations.sweep({ limit: 100 })
+  assert.equal(await store.operations.removeSchedule({ name: 's' }), true)
+}

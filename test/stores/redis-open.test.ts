@@ -12,7 +12,7 @@ import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
-import { complete, everything, everythingOfLimits } from './redis-everything.ts'
+import { complete, everything, everythingOfLimits, everythingOfSchedules } from './redis-everything.ts'
 import { connect, openRedis } from './redis-fixture.ts'
 
 const code =
@@ -173,6 +173,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       store.listen((bell) => heard.push(bell))
       await everything(store)
       await everythingOfLimits(store)
+      await everythingOfSchedules(store)
       const user = new Redis(redis.url.replace('//', '//queue:secret@'), { lazyConnect: true, enableReadyCheck: false })
       await user.connect()
       await assert.rejects(user.get('other'), /NOPERM/)

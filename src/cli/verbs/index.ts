@@ -9,6 +9,7 @@ export const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   job: () => import('./job.ts'),
   workers: () => import('./workers.ts'),
   limits: () => import('./limits.ts'),
+  schedules: () => import('./schedules.ts'),
   plan: () => import('./plan.ts'),
   doctor: () => import('./doctor.ts'),
   push: () => import('./push.ts'),
