@@ -36,6 +36,7 @@ onEachStore('push', {
       attempt: 0,
       attempts: 10,
       key: null,
+      log: [],
       group: null,
       cost: 1,
       timeout: null,

@@ -91,7 +91,7 @@ test('without --allow-changes every tool only reads, and none shows a payload', 
   const tools = (await ask('tools/list')).result?.tools ?? []
   assert.deepEqual(
     tools.map(({ name }) => name),
-    ['stats', 'explain', 'jobs', 'job', 'workers', 'plan', 'doctor', 'settings'],
+    ['stats', 'explain', 'jobs', 'job', 'workers', 'plan', 'doctor', 'settings', 'schedules'],
   )
   for (const { name, annotations, inputSchema } of tools) {
     assert.deepEqual([annotations.readOnlyHint, annotations.destructiveHint], [true, false], name)
@@ -109,6 +109,7 @@ test('without --allow-changes every tool only reads, and none shows a payload', 
     ['doctor', {}],
     ['plan', { queue: 'mails' }],
     ['workers', {}],
+    ['schedules', {}],
   ] as const) {
     const answer = await call(name, given)
     assert.equal(answer.isError, false, `${name}: ${answer.text}`)
@@ -124,6 +125,7 @@ test('without --allow-changes every tool only reads, and none shows a payload', 
     assert.deepEqual([refused.isError, /there is no argument/.test(refused.text)], [true, true])
   }
   assert.match((await call('settings', { queue: 'mails', running: '5' })).text, /there is no argument "running"/)
+  assert.match((await call('schedules', { action: 'remove', name: ['s'] })).text, /there is no argument "action"/)
 })
 
 test('with --allow-changes an agent steers; many jobs are cancelled and removed only with yes', async (t) => {
@@ -146,6 +148,9 @@ test('with --allow-changes an agent steers; many jobs are cancelled and removed 
   assert.match((await call('explain', { id_or_queue: 'mails' })).text, /"paused"|is paused/)
   await call('limits', { queue: 'mails', running: 7 })
   assert.match((await call('settings', { queue: 'mails' })).text, /"name":"running","value":7,"by":"operator"/)
+  assert.deepEqual([tools.get('schedules')?.readOnlyHint, tools.get('schedules')?.destructiveHint], [false, true])
+  const unknown = await call('schedules', { action: 'pause', name: ['nightly'] })
+  assert.deepEqual([unknown.isError, /has no schedule "nightly"/.test(unknown.text)], [true, true])
   const misspelt = await call('pause', { queue: ['mials'] })
   assert.deepEqual([misspelt.isError, /did you mean mails/.test(misspelt.text)], [true, true])
   // An operand that looks like an option is none.

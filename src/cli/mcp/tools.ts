@@ -19,9 +19,34 @@ const CHANGING: Readonly<Record<string, { isFinal: boolean; isIdempotent: boolea
   push: { isFinal: false, isIdempotent: false },
   cancel: { isFinal: true, isIdempotent: true },
   remove: { isFinal: true, isIdempotent: true },
+  schedules: { isFinal: true, isIdempotent: false },
 }
-/** How the tool `settings` shows what the verb `limits` would change. */
-const SETTINGS = { name: 'settings', verb: 'limits', options: ['group'] }
+
+/** A tool that shows what its verb would change: it takes fewer arguments. */
+interface View {
+  name: string
+  verb: string
+  takes: readonly string[]
+  title: string
+  description: string
+}
+
+const VIEWS: readonly View[] = [
+  {
+    name: 'settings',
+    verb: 'limits',
+    takes: ['queue', 'group'],
+    title: 'every setting, limit and rate of a queue, and who has set it',
+    description: 'Every setting of a queue, and the limits of its groups.',
+  },
+  {
+    name: 'schedules',
+    verb: 'schedules',
+    takes: [],
+    title: 'lists schedules',
+    description: 'Every schedule: when it fires, into which queue, its last and next time, whether it is paused.',
+  },
+]
 
 /** Never given by an agent: the store is chosen by who starts the server, and there is no standard input. */
 const HIDDEN = new Set(['store', 'json', 'lines'])
@@ -57,9 +82,10 @@ export class Tools {
       return verb
     }
     const isShown = (name: string) => !HIDDEN.has(name) && (payloads || !OF_PAYLOADS.has(name))
-    for (const name of READING) tools.#add(name, verbOf(name), isShown, true)
-    tools.#add(SETTINGS.name, verbOf(SETTINGS.verb), (name) => SETTINGS.options.includes(name), true)
-    if (allowChanges) for (const name of Object.keys(CHANGING)) tools.#add(name, verbOf(name), isShown, false)
+    for (const name of READING) tools.#add(verbOf(name), isShown)
+    for (const view of VIEWS) tools.#add(verbOf(view.verb), (name) => view.takes.includes(name), view)
+    // The verb `schedules` takes the place of its view.
+    if (allowChanges) for (const name of Object.keys(CHANGING)) tools.#add(verbOf(name), isShown)
     return tools
   }
 
@@ -68,9 +94,9 @@ export class Tools {
     this.#program = program
   }
 
-  #add(name: string, verb: Verb, isShown: (option: string) => boolean, isReading: boolean): void {
+  #add(verb: Verb, isShown: (argument: string) => boolean, view?: View): void {
     const takes = takenBy(verb, isShown)
-    this.#known.set(name, { tool: toolOf(name, verb, takes, isReading), verb, takes })
+    this.#known.set(view?.name ?? verb.name, { tool: toolOf(verb, takes, view), verb, takes })
   }
 
   get list(): Tool[] {
@@ -107,36 +133,36 @@ const operandName = (operand: string): string =>
     .toLowerCase()
     .replace('|', '_or_')
 
-function takenBy(verb: Verb, isShown: (option: string) => boolean): Record<string, object> {
+function takenBy(verb: Verb, isShown: (argument: string) => boolean): Record<string, object> {
   const text = { type: 'string' }
   const operands = (verb.operands ?? []).map((operand): [string, object] => [
     operandName(operand),
     operand.includes('…') ? { type: 'array', items: text } : text,
   ])
-  const options = Object.entries(verb.options).filter(([option]) => isShown(option))
-  return Object.fromEntries([
-    ...operands,
-    ...options.map(([option, declared]) => [option, schemaOf(declared)] as const),
+  const options = Object.entries(verb.options).map(([option, declared]): [string, object] => [
+    option,
+    schemaOf(declared),
   ])
+  return Object.fromEntries([...operands, ...options].filter(([name]) => isShown(name)))
 }
 
-function toolOf(name: string, verb: Verb, properties: Record<string, object>, isReading: boolean): Tool {
-  const operands = verb.operands ?? []
-  const change = isReading ? undefined : CHANGING[name]
+function toolOf(verb: Verb, properties: Record<string, object>, view: View | undefined): Tool {
+  const needed = (verb.operands ?? []).filter((operand) => !operand.startsWith('['))
+  const change = view === undefined ? CHANGING[verb.name] : undefined
   return {
-    name,
-    title: name === verb.name ? verb.summary : 'every setting, limit and rate of a queue, and who has set it',
-    description: name === verb.name ? describedAs(verb) : 'Every setting of a queue, and the limits of its groups.',
+    name: view?.name ?? verb.name,
+    title: view?.title ?? verb.summary,
+    description: view?.description ?? describedAs(verb),
     inputSchema: {
       type: 'object',
       properties,
-      required: operands.filter((operand) => !operand.startsWith('[')).map(operandName),
+      required: needed.map(operandName),
       additionalProperties: false,
     },
     annotations: {
-      readOnlyHint: isReading,
+      readOnlyHint: change === undefined,
       destructiveHint: change?.isFinal ?? false,
-      idempotentHint: isReading || (change?.isIdempotent ?? false),
+      idempotentHint: change?.isIdempotent ?? true,
       openWorldHint: false,
     },
   }
@@ -158,7 +184,7 @@ function argumentsOf({ verb, takes }: Known, given: Readonly<Record<string, unkn
   const operands = (verb.operands ?? []).map(operandName)
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(takes, name))
-      return `there is no argument ${JSON.stringify(name.slice(0, 60))}; known are ${Object.keys(takes).join(', ')}`
+      return `there is no argument ${JSON.stringify(name.slice(0, 60))}; known are ${Object.keys(takes).join(', ') || 'none'}`
     if (operands.includes(name) || value === null || value === undefined || value === false) continue
     // A model may send a number where a text is meant.
     for (const one of Array.isArray(value) ? value : [value]) {
