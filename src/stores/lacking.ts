@@ -10,6 +10,7 @@ import { around } from './around.ts'
 type Asked = { [Name in keyof Capabilities]?: string | false }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
+const hasOnce = ({ once }: NewJob): boolean => isGiven(once)
 const isLater = ({ delay, runAt }: NewJob): boolean => delay > 0 || runAt !== null
 
 const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
@@ -26,6 +27,7 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
     delays: jobs.some(isLater) && 'a job that is due later',
     priorities: jobs.some(({ priority }) => priority !== 4) && 'a priority',
     keys: jobs.some(({ key }) => key !== null) && 'a key',
+    once: jobs.some(hasOnce) && 'a key that does more',
   }),
   claim: ({ minPriority = 0 }) => ({ priorities: minPriority > 0 && 'minPriority' }),
   release: ({ items }) => ({ rates: items.some(({ pause = 0 }) => pause > 0) && 'a pause' }),

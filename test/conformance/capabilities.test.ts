@@ -21,6 +21,11 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
   ],
   priorities: ({ push }, store) => [push({ jobs: [newJob({ priority: 5 })] }), claim(store, { minPriority: 1 })],
   keys: ({ push }) => [push({ jobs: [newJob({ key: newId() })] })],
+  once: ({ push }) => [
+    push({ jobs: [newJob({ key: newId(), once: { unique: { for: 1000, since: 'end' } } })] }),
+    push({ jobs: [newJob({ key: newId(), once: { replace: true } })] }),
+    push({ jobs: [newJob({ key: newId(), once: { follow: true } })] }),
+  ],
   limits: ({ configure }) => [configure({ queue: 'q', running: 5 })],
   rates: ({ configure, release }, store) => [
     configure({ queue: 'q', rate }),

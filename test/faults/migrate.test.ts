@@ -43,7 +43,7 @@ function nextVersion(folder: string): URL {
     cpSync(fileURLToPath(new URL(part, TREE)), join(tree, part), { recursive: true })
   }
   symlinkSync(fileURLToPath(new URL('node_modules', TREE)), join(tree, 'node_modules'))
-  const sql = `create table millpond_next (n integer) strict; insert into millpond_next values (1);`
+  const sql = `create table millpond_of_next_version (n integer) strict; insert into millpond_of_next_version values (1);`
   writeFileSync(join(tree, 'contract/sqlite/migrations/900_next.sql'), sql)
   return pathToFileURL(`${tree}/`)
 }
@@ -90,7 +90,7 @@ test('eight processes of the next version migrate a file in which an older proce
     opened.filter(({ code }) => code !== undefined),
     [],
   )
-  assert.deepEqual(look(path, 'select n from millpond_next').length, 1)
+  assert.deepEqual(look(path, 'select n from millpond_of_next_version').length, 1)
   assert.equal(versionOf(path), 900)
   assert.notEqual(current, 900)
   // It had the file open before, so it goes on; a migration never takes away what an older version uses.
@@ -121,7 +121,7 @@ test('old and next version open a file of the old one at the same moment', async
   const ids = opened.filter(({ id }) => id !== undefined).map(({ id }) => String(id))
   const jobs = look(path, 'select id from millpond_jobs').map(({ id }) => id)
   assert.deepEqual(jobs.toSorted(), ids.toSorted())
-  assert.deepEqual(look(path, 'select n from millpond_next').length, 1)
+  assert.deepEqual(look(path, 'select n from millpond_of_next_version').length, 1)
   await closeAll([...old, ...next])
 })
 

@@ -1,5 +1,6 @@
 /** Where a push goes: to memory, or to the durable store. `spilled-queue.ts` has the rule of the order. */
 import type { Input, NewJob, Output, PushOutcome } from '../../store.ts'
+import { lacking } from '../../values/capabilities.ts'
 import { type MillpondError, storeError } from '../../values/errors.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import type { Spill } from './spill.ts'
@@ -7,6 +8,8 @@ import type { Spill } from './spill.ts'
 type Next = (input: Input<'push'>) => Promise<Output<'push'>>
 
 export async function push(spill: Spill, { jobs }: Input<'push'>, next: Next): Promise<PushOutcome[]> {
+  // The key may be in either store.
+  if (jobs.some(({ once }) => once)) throw lacking({ name: 'memory with spill' }, 'once', 'a key that does more')
   const hasSpilled = spill.queues.size > 0 && jobs.some(({ queue }) => spill.queues.has(queue))
   if (hasSpilled) return routed(spill, jobs, next)
   // A queue of which nothing was spilled goes the plain way. Only its jobs that find no room are routed.
