@@ -18,9 +18,15 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
+  'test/api/debounce-example.test.ts': 'a process of Node',
+  'test/api/requeue-example.test.ts': 'a process of Node',
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
   'test/api/process.test.ts': 'a minute of processes; user.js starts one, too',
+  'test/conformance/bulk.test.ts': 'long lists, which the stores walk',
   'test/conformance/capabilities.test.ts': 'what a store says that it lacks',
+  'test/conformance/concurrency.test.ts': 'races, which the stores decide',
+  'test/conformance/filters.test.ts': 'filters, which the stores apply',
+  'test/conformance/removal.test.ts': 'what stores forget',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
   'test/cache/full.test.ts': 'a server of its own, that is full',
