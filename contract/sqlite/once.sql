@@ -1,5 +1,6 @@
 -- once: what a key does beyond one live job: operations.md, "Once for a while".
 -- In:  queue, key, now; remember: ms for which the key is remembered after the job ended, below 0: after it was pushed; null: not at all.
+-- Out: met, follower, holders: jobs. due: from when it is due.
 -- Invariant: only queues whose `once` is 1 have jobs with `remember` or `follow_due`, and rows in millpond_remembered. The others run
 --      nothing of this. A follower has `follow_due`, from when it may start, and no time as `due_at`.
 

@@ -6,7 +6,19 @@ import { isMillpondError } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
-const TABLES = ['meta', 'queues', 'counts', 'jobs', 'workers', 'histograms', 'groups', 'turns', 'virtual', 'schedules']
+const TABLES = [
+  'meta',
+  'queues',
+  'counts',
+  'jobs',
+  'workers',
+  'histograms',
+  'groups',
+  'turns',
+  'virtual',
+  'schedules',
+  'remembered',
+]
 const claim = async (store: Store) =>
   (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
 const countsOf = async (store: Store) => (await store.operations.stats({ queue: 'emails' }))[0]?.counts
