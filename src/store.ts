@@ -37,6 +37,8 @@ import type {
   RemoveRequest,
   Requeued,
   RequeueRequest,
+  Relatives,
+  RelativesRequest,
   RestoreOutcome,
   SettingsReport,
   UpdateOutcome,
@@ -99,8 +101,8 @@ export interface Operations {
   /** All settings of a queue, and who gave them; null: the store does not know the queue. */
   settings(input: { queue: string }): Promise<SettingsReport | null>
 
-  /** Stores jobs, in one commit where the store can. Rejects if every job failed. */
-  push(input: { jobs: readonly NewJob[] }): Promise<PushOutcome[]>
+  /** Stores jobs, in one commit where the store can; all or none, if `whole`. Rejects if every job failed. */
+  push(input: { jobs: readonly NewJob[]; whole?: boolean }): Promise<PushOutcome[]>
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(input: ClaimRequest): Promise<Claimed>
   /** Ends claims as done. */
@@ -148,6 +150,9 @@ export interface Operations {
    * @returns null: the job is unknown or does not wait
    */
   ahead(input: { id: string }): Promise<number | null>
+
+  /** Which jobs wait, or waited, for which: contract/graphs.md. @returns null: the store does not know the job */
+  relatives(input: RelativesRequest): Promise<(Relatives | null)[]>
 
   /** Of every queue, or of the one named. `minutes`: how far back the histograms go, 0 to 60, or `ALL_MINUTES`; 0, as when unset: none. */
   stats(input: { queue?: string; minutes?: number }): Promise<QueueStats[]>
@@ -201,6 +206,8 @@ export interface Capabilities {
   keys: boolean
   /** `once` of a push: keys that are remembered, replace jobs or make them follow. */
   once: boolean
+  /** `after`, `onDead` and `within` of a push, `whole`, and `relatives`. */
+  graphs: boolean
   /** Results and progress are kept. Where false, they are dropped. */
   results: boolean
   /** The log of a job is kept. Where false, its lines are dropped. */

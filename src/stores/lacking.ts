@@ -11,6 +11,7 @@ type Asked = { [Name in keyof Capabilities]?: string | false }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 const hasOnce = ({ once }: NewJob): boolean => isGiven(once)
+const hasParents = ({ after = [], within }: NewJob): boolean => after.length > 0 || isGiven(within)
 const isLater = ({ delay, runAt }: NewJob): boolean => delay > 0 || runAt !== null
 
 const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
@@ -23,7 +24,8 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
   }),
   settings: () => ({ settings: 'settings' }),
   limitGroup: () => ({ groups: 'limitGroup' }),
-  push: ({ jobs }) => ({
+  push: ({ jobs, whole = false }) => ({
+    graphs: (whole && 'a push of all or none') || (jobs.some(hasParents) && 'a job that waits for others'),
     delays: jobs.some(isLater) && 'a job that is due later',
     priorities: jobs.some(({ priority }) => priority !== 4) && 'a priority',
     keys: jobs.some(({ key }) => key !== null) && 'a key',
@@ -63,7 +65,7 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ find: left('find', 'find'), ahead: left('find', 'ahead'), bulk: left('lists', 'bulk') },
     ...{ declare: left('schedules', 'schedules'), schedules: left('schedules', 'schedules') },
     ...{ pauseSchedule: left('schedules', 'schedules'), removeSchedule: left('schedules', 'schedules') },
-    fire: left('schedules', 'schedules'),
+    ...{ fire: left('schedules', 'schedules'), relatives: left('graphs', 'relatives') },
     ...store.operations,
   }
   return around({ ...store, operations }, (name, input, next) => {

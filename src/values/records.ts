@@ -11,11 +11,17 @@ export interface Encoded {
 }
 
 /** The states of a job that is not finished. */
-export type LiveState = 'scheduled' | 'waiting' | 'running'
+export type LiveState = 'blocked' | 'scheduled' | 'waiting' | 'running'
 /** The states of a finished job. */
 export type FinalState = 'done' | 'dead' | 'cancelled'
 export type JobState = LiveState | FinalState
-export const JOB_STATES: readonly JobState[] = ['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
+export const JOB_STATES: readonly JobState[] = [
+  ...(['blocked', 'scheduled', 'waiting', 'running'] as const),
+  ...(['done', 'dead', 'cancelled'] as const),
+]
+
+/** What becomes of a job when one that it waits for ends otherwise than done. */
+export type OnDead = 'cancel' | 'run'
 
 /** Why an attempt failed, as kept with the job. */
 export interface JobError {
@@ -56,6 +62,12 @@ export interface NewJob {
   once?: Once
   /** true: the id was made for this push, so the store cannot know it and need not look. false unless set. */
   fresh?: boolean
+  /** The job waits for the jobs with these ids, of any queue: contract/graphs.md. Needs the capability `graphs`. None unless set. */
+  after?: readonly string[]
+  /** `cancel` unless set. */
+  onDead?: OnDead
+  /** The id of a live job: every job that waits for that one waits for this one too. */
+  within?: string
   /** Where the queue is full, the job goes to the spill store. Needs the capability `spill`. false unless set. */
   spill?: boolean
 }
@@ -85,12 +97,16 @@ export interface Once {
  *   existing   a job has the key, live or remembered, or the id is known; `id` is that job's, and nothing was stored
  *   replaced   the job `id` has the data and due time of this push; no job was added
  *   full       the queue is full; nothing was stored
+ *   orphan     the job `parent`, of `after` or `within`, is unknown, or has ended (`within`); nothing was stored
+ *   withheld   the push is to store all jobs or none, and could not store another one; nothing was stored
  *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
  *              stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'failed'
+  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'withheld' | 'failed'
   id: string
+  /** Of an `orphan`. */
+  parent?: string
   error?: MillpondError
 }
 
@@ -216,6 +232,12 @@ export interface JobRecord {
   log?: readonly string[]
   /** For how long its key is remembered; unset: it is not. */
   unique?: Unique
+  /** Of a blocked job: for how many jobs it still waits. */
+  waitsFor?: number
+  /** Of a blocked job; unset: `cancel`. */
+  onDead?: OnDead
+  /** Only for `restore` of a blocked job: the jobs that it waits for. */
+  after?: readonly string[]
   /** true: it waits for the end of the job that has its key. `dueAt` is then the time from which it may start. */
   follows?: boolean
 }

@@ -1,7 +1,7 @@
 /** Inputs and outputs of the operations for people and tools: looking at jobs, changing them, the figures, the workers. */
 import type { HistogramSlice } from './histogram.ts'
 import type { GroupLimits, HeldBack, LimitSettings } from './limits.ts'
-import type { Encoded, JobRecord, JobState } from './records.ts'
+import type { Encoded, JobRecord, JobState, OnDead } from './records.ts'
 import type { GivenSettings, QueueSettings } from './settings.ts'
 
 /** Which jobs of a state. All that is given must hold. */
@@ -221,4 +221,23 @@ export interface QueueStats extends HeldBack {
   limits: LimitSettings | null
   /** Of the minutes asked for, merged. */
   histograms: HistogramSlice[]
+}
+
+export interface RelativesRequest {
+  ids: readonly string[]
+  /** Most parents, and most children, of each. */
+  limit: number
+}
+
+/** A job's place in its graph. */
+export interface Relatives {
+  queue: string
+  state: JobState
+  onDead: OnDead
+  /** The jobs that it waits or waited for, by id. Those that are gone may be missing. */
+  parents: string[]
+  /** The jobs that wait or waited for it, by id. */
+  children: string[]
+  /** There are more parents or children. */
+  more: boolean
 }
