@@ -55,8 +55,17 @@ export class Producer {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
       const tx = options?.tx
-      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
-      return this.#push(job, tx)
+      const pushed =
+        job instanceof Promise
+          ? this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
+          : this.#push(job, tx)
+      if (options?.id !== undefined && tx === undefined) {
+        this.#pond.unsettled.add(
+          [options.id],
+          pushed.then((one) => [one]),
+        )
+      }
+      return pushed
     } catch (error) {
       return Promise.reject(error)
     }
@@ -85,6 +94,12 @@ export class Producer {
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const settled = isLinked(job) ? this.#pond.unsettled.settled([job]) : undefined
+    if (settled === undefined) return this.#send(job)
+    return this.#pond.pending(settled.then(([own = job]) => this.#send(own)))
+  }
+
+  #send(job: NewJob): Promise<Pushed> {
     const ready = this.#settings.send()
     return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }

@@ -13,9 +13,10 @@ import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } 
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import { checkCost } from './limits.ts'
+import { checkLinks, LINK_RULES, type LinkOptions, linkBytes, linksFrom } from './links.ts'
 import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
 
-export interface PushOptions extends OnceOptions {
+export interface PushOptions extends OnceOptions, LinkOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
    * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
@@ -78,6 +79,7 @@ const EACH_RULES: Rules<PushOptions> = {
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
   ...ONCE_RULES,
+  ...LINK_RULES,
 }
 // With one id or key for all, only the first job would be stored.
 const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
@@ -150,6 +152,7 @@ export class Preparer {
       throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
     }
     checkOnce(given, this.#pond.store, `push to ${this.#queue}`)
+    checkLinks(given, this.#pond.store, `push to ${this.#queue}`)
     if (given.cost !== undefined) {
       needs(this.#pond.store, 'rates', 'cost')
       checkCost(given.cost, this.#limits)
@@ -200,6 +203,7 @@ export class Preparer {
       fresh: options.id === undefined,
       ...(options.key !== undefined && onceFrom(options)),
       ...(this.#spills && { spill: true }),
+      ...linksFrom(options),
     }
   }
 }
@@ -213,9 +217,9 @@ async function allInOrder(jobs: readonly (NewJob | Promise<NewJob>)[]): Promise<
   })
 }
 
-/** Roughly the bytes of a job's data: a text is counted in UTF-16 units. */
+/** Roughly the bytes of a job's data and parents: a text is counted in UTF-16 units. */
 export function bytesOf(job: NewJob): number {
-  return job.data.body.length
+  return job.data.body.length + linkBytes(job)
 }
 
 /** Cuts jobs into batches of a size that one call carries. */

@@ -1,0 +1,182 @@
+/**
+ * Pushes of several jobs that wait for each other, all of them or none:
+ *
+ *   read and checked ──► sorted, parents first ──► one call of the store ──► the outcomes, in the order of the list
+ *                          └─ GraphCycle             └─ with `tx`: a call for each run of jobs of one queue
+ */
+import type { NewJob, PushOutcome } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
+import { kindOf } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { isId } from '../values/ids.ts'
+import { checkOptions } from '../values/options.ts'
+import type { PondInternals } from './internals.ts'
+import { inOrder } from './job-order.ts'
+import { MAX_PARENTS } from './links.ts'
+import { type Producer, producerOf } from './producer.ts'
+import { bytesOf, MAX_PUSH, type Pushed, type PushOptions } from './push.ts'
+import type { Queue } from './queue.ts'
+import { renamed } from './unsettled-pushes.ts'
+
+const MAX_JOBS = DEFAULTS.graph.jobs
+const MAX_BYTES = DEFAULTS.graph.bytes
+
+/** As of a push. */
+export interface GraphJobOptions extends Omit<PushOptions, 'after' | 'tx'> {
+  /** The jobs that this one waits for: places in the list, from 0, or ids of jobs that the store has. 10,000 at most. */
+  after?: readonly (number | string)[] | undefined
+}
+
+/** The queue, the data, and options. */
+export type GraphJob<Data = unknown> = readonly [
+  queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+  data: NoInfer<Data>,
+  options?: GraphJobOptions,
+]
+
+export interface PushAllOptions {
+  /** As of a push: the jobs are stored inside this transaction. */
+  tx?: unknown
+}
+
+/** A job whose parents in the list are known by their places. */
+interface Placed {
+  producer: Producer
+  job: NewJob | Promise<NewJob>
+  places: readonly number[]
+}
+
+/** Never throws: errors are in the promise. */
+export function pushAll(pond: PondInternals, given: unknown, options: PushAllOptions | undefined): Promise<Pushed[]> {
+  try {
+    pond.assertOpen()
+    const { tx } = checkOptions(options, { tx: (value) => value !== null || 'a transaction' }, 'pushAll')
+    if (!Array.isArray(given)) throw invalid(`pushAll takes an array of jobs; got ${kindOf(given)}`)
+    if (given.length > MAX_JOBS) throw invalid(`pushAll takes at most ${MAX_JOBS} jobs; got ${given.length}`)
+    // All is read here: the caller may change it then.
+    const placed = given.map((entry: unknown, at) => placedJob(pond, entry, at, given.length))
+    return pond.pending(checkedAndPushed(pond, placed, tx))
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+/** What each is, all checked. @throws as `pushAll` */
+async function checkedAndPushed(pond: PondInternals, placed: readonly Placed[], tx: unknown): Promise<Pushed[]> {
+  const settled = await Promise.allSettled(placed.map(({ job }) => job))
+  const prepared = settled.map((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
+  const places = new Map(prepared.map(({ id }, at) => [id, at]))
+  const parents = placed.map((each, at) => {
+    const named = (prepared[at]?.after ?? []).flatMap((id) => places.get(id) ?? [])
+    return [...new Set([...each.places, ...named])]
+  })
+  const order = inOrder(parents)
+  const ids = prepared.map(({ id }) => id)
+  const members = order.map((at) => {
+    const { producer } = placed[at] as Placed
+    return { producer, job: linked(prepared[at] as NewJob, parents[at] ?? [], ids) }
+  })
+  const pushed = await pushWhole(pond, members, tx)
+  const answers: Pushed[] = []
+  for (const [at, place] of order.entries()) answers[place] = pushed[at] as Pushed
+  return answers
+}
+
+/** @throws InvalidOption, and as `Producer.prepare` */
+function placedJob(pond: PondInternals, entry: unknown, at: number, count: number): Placed {
+  const where = `pushAll: job ${at}`
+  if (!Array.isArray(entry) || entry.length < 2 || entry.length > 3) {
+    throw invalid(`${where} must be an array of a queue, data and options, as in [queue, data, { after: [0] }]`)
+  }
+  const [queue, data, options = {}] = entry
+  const producer = producerIn(pond, queue, where)
+  const { after = [], ...others } = checkedObject(options, where)
+  if ('tx' in others) throw invalid(`${where}: tx is an option of pushAll, for all of its jobs`)
+  if (!Array.isArray(after)) throw invalid(`${where}: after must be an array; got ${kindOf(after)}`)
+  const places = after.filter((each: unknown) => typeof each === 'number')
+  for (const place of places) {
+    const isPlace = Number.isInteger(place) && place >= 0 && place < count
+    if (!isPlace) throw invalid(`${where}: after names the place ${place}; places are 0 to ${count - 1}`)
+  }
+  if (after.length > MAX_PARENTS) throw invalid(`${where}: after takes at most ${MAX_PARENTS} jobs; got ${after.length}`)
+  const ids = after.filter((each: unknown) => typeof each !== 'number')
+  // onDead alone would be refused: its parents are places here.
+  const { onDead, ...rest } = others as PushOptions
+  const isChild = after.length > 0
+  if (onDead !== undefined && !isChild) producer.prepare(data, { ...rest, onDead })
+  const job = producer.prepare(data, { ...rest, ...(isChild && { after: ids, onDead }) })
+  if (job instanceof Promise) job.catch(() => {})
+  return { producer, job, places }
+}
+
+function checkedObject(options: unknown, where: string): { after?: unknown } {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options
+  throw invalid(`${where}: options must be an object; got ${kindOf(options)}`)
+}
+
+/** @throws InvalidOption: the queue is no queue of this pond */
+export function producerIn(pond: PondInternals, queue: unknown, where: string): Producer {
+  const producer = producerOf(queue)
+  if (producer?.isOf(pond) === true) return producer
+  const got = producer === undefined ? kindOf(queue) : 'a queue of another one'
+  throw invalid(`${where}: the queue must be one of this pond, as pond.queue(name) returns it; got ${got}`)
+}
+
+const linked = (job: NewJob, parents: readonly number[], ids: readonly string[]): NewJob =>
+  parents.length === 0
+    ? job
+    : { ...job, after: [...new Set([...(job.after ?? []), ...parents.map((at) => ids[at] ?? '')])].filter(isId) }
+
+export interface Member {
+  producer: Producer
+  job: NewJob
+}
+
+/**
+ * Pushes all of the jobs or none, in this order.
+ * @throws InvalidOption, PayloadTooLarge, QueueFull, ParentUnknown, NotSupported, TransactionMismatch, `Store…`
+ */
+export async function pushWhole(pond: PondInternals, members: readonly Member[], tx: unknown): Promise<Pushed[]> {
+  checkSize(members)
+  if (members.length === 0) return []
+  for (const producer of new Set(members.map((member) => member.producer))) {
+    if (tx === undefined) await producer.told()
+  }
+  if (tx !== undefined) return pushInTransaction(members, tx)
+  const given = members.map(({ job }) => job)
+  const jobs = (await pond.unsettled.settled(given)) ?? given
+  const outcomes = await pond.pusher.pushWhole(jobs)
+  const isRefused = ({ status }: PushOutcome) => status === 'full' || status === 'orphan' || status === 'failed'
+  const reason = outcomes.findIndex(isRefused)
+  if (reason !== -1) members[reason]?.producer.pushed(jobs[reason] as NewJob, outcomes[reason])
+  return members.map(({ producer }, at) => producer.pushed(jobs[at] as NewJob, outcomes[at]))
+}
+
+/** In a call for each run of jobs of one queue; what they amount to is the transaction's to commit or roll back. */
+async function pushInTransaction(members: readonly Member[], tx: unknown): Promise<Pushed[]> {
+  const names = new Map<string, string>()
+  const pushed: Pushed[] = []
+  for (let from = 0; from < members.length; ) {
+    const { producer } = members[from] as Member
+    let to = from + 1
+    while (to < members.length && to - from < MAX_PUSH.items && members[to]?.producer === producer) to++
+    const jobs = members.slice(from, to).map(({ job }) => renamed(job, names))
+    const answers = await producer.pushInTransaction(tx, jobs)
+    for (const [at, { id }] of jobs.entries()) names.set(id, answers[at]?.id ?? id)
+    pushed.push(...answers)
+    from = to
+  }
+  return pushed
+}
+
+function checkSize(members: readonly Member[]): void {
+  const bytes = members.reduce((sum, { job }) => sum + bytesOf(job), 0)
+  if (bytes <= MAX_BYTES) return
+  const message = `the jobs of one call may have ${MAX_BYTES} bytes together, a parent counted as 36; got ${bytes}`
+  throw new MillpondError('PayloadTooLarge', `${message}. Push fewer at once, or keep large data elsewhere`)
+}
+
+const invalid = (message: string) => new MillpondError('InvalidOption', message)
