@@ -21,7 +21,7 @@ const IDLE = 250
 /** In ms: between two progress calls. */
 const TOLD_EVERY = 1000
 
-const noCounts = (): Counts => ({ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 })
+const noCounts = (): Counts => ({ blocked: 0, scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 })
 const sum = (counts: Counts): number => JOB_STATES.reduce((total, state) => total + counts[state], 0)
 
 export class Mover {

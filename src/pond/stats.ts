@@ -32,7 +32,7 @@ export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
   priorities: { priority: number; wait: Percentiles; run: Percentiles }[]
 }
 
-const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const COUNTS = { blocked: 0, scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
 const TOTALS: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 export const TOTAL_NAMES: readonly string[] = Object.keys(TOTALS)
 const NOT_HELD: HeldBack = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }

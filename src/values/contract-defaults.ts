@@ -98,6 +98,11 @@ export const DEFAULTS = {
     atOnce: 100,
     data: 65_536,
   },
+  graph: {
+    step: 1000,
+    jobs: 100_000,
+    decide: 60_000,
+  },
   payload: {
     max: 1_048_576,
   },
@@ -223,6 +228,10 @@ export const DEFAULTS = {
     interval: {
       least: 1000,
       most: 3_155_760_000_000,
+    },
+    parents: {
+      least: 0,
+      most: 10_000,
     },
     queueName: {
       least: 1,

@@ -168,7 +168,7 @@ export function countsOf(path: string, queue: string): { kept: Counts; real: Cou
 }
 
 function tally(rows: Record<string, unknown>[]): Counts {
-  const counts = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+  const counts = { blocked: 0, scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
   for (const { name, count } of rows) Object.assign(counts, { [String(name)]: Number(count) })
   return counts
 }

@@ -58,7 +58,7 @@ export function newQueue(queue: string): ModelQueue {
   return { queue, ...DEFAULTS, totals: newTotals(), groups: [], virtual, full: 0, fullCost: 1, pausedUntil: 0 }
 }
 
-export const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'
+export const live = (job: ModelJob) => job.finishedAt === null
 
 /** In effect. */
 export const settingsOf = (queue: ModelQueue) => {
@@ -71,7 +71,7 @@ export const settingsOf = (queue: ModelQueue) => {
 }
 
 export const countsOf = (count: (state: JobState) => number): Record<JobState, number> => ({
-  ...{ scheduled: count('scheduled'), waiting: count('waiting'), running: count('running') },
+  ...{ blocked: count('blocked'), scheduled: count('scheduled'), waiting: count('waiting'), running: count('running') },
   ...{ done: count('done'), dead: count('dead'), cancelled: count('cancelled') },
 })
 

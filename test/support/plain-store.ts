@@ -25,6 +25,7 @@ const CAPABILITIES: Capabilities = {
     priorities: false,
     keys: false,
     once: false,
+    graphs: false,
     results: false,
     logs: false,
     limits: false,
@@ -179,7 +180,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
         return {
           ...{ queue: name, paused: false, capacity: null, overrides: {}, lastClaim: null, limits: null },
           counts: {
-            ...{ scheduled: 0, waiting: count('waiting'), running: count('running') },
+            ...{ blocked: 0, scheduled: 0, waiting: count('waiting'), running: count('running') },
             ...{ done: count('done'), dead: count('dead'), cancelled: 0 },
           },
           totals: { ...queue.totals },
@@ -204,7 +205,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
     },
     ...{ groups: lacks('groups'), workers: lacks('workers') },
     ...{ declare: lacks('schedules'), schedules: lacks('schedules'), fire: lacks('schedules') },
-    ...{ pauseSchedule: lacks('schedules'), removeSchedule: lacks('schedules') },
+    ...{ pauseSchedule: lacks('schedules'), removeSchedule: lacks('schedules'), relatives: lacks('graphs') },
   }
 
   const store: Store = {

@@ -11,7 +11,12 @@ import { parseSearch, STATES, withTerm } from './search.ts'
 import { SearchBox } from './search-box.tsx'
 
 const ACTIONS: Readonly<Record<JobState, readonly BulkAction[]>> = {
-  ...{ waiting: ['cancel', 'remove'], scheduled: ['promote', 'cancel', 'remove'], running: ['cancel'] },
+  ...{
+    blocked: ['remove'],
+    waiting: ['cancel', 'remove'],
+    scheduled: ['promote', 'cancel', 'remove'],
+    running: ['cancel'],
+  },
   ...{ dead: ['requeue', 'remove'], cancelled: ['requeue', 'remove'], done: ['remove'] },
 }
 export const ACTION_NAMES: Readonly<Record<BulkAction, string>> = {
@@ -130,6 +135,7 @@ function knownValues(page: QueuePage | undefined, answer: JobsPage | undefined):
 
 /** Which time a state is about. */
 const TIMES: Readonly<Record<JobState, readonly [label: string, at: (job: JobRow) => number | null]>> = {
+  blocked: ['Pushed', (job) => job.pushedAt],
   waiting: ['Due', (job) => job.dueAt],
   scheduled: ['Due', (job) => job.dueAt],
   running: ['Started', (job) => job.startedAt],

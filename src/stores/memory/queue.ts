@@ -156,6 +156,7 @@ export class MemoryQueue {
 
   counts(): Record<JobState, number> {
     return {
+      blocked: 0,
       scheduled: this.scheduled.size,
       waiting: this.waiting.size,
       running: this.running.size,

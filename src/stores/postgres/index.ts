@@ -41,6 +41,7 @@ const CAPABILITIES: Capabilities = {
   priorities: true,
   keys: true,
   once: true,
+  graphs: false,
   results: true,
   logs: true,
   limits: true,

@@ -42,6 +42,7 @@ const CAPABILITIES: Capabilities = {
     priorities: true,
     keys: false,
     once: false,
+    graphs: false,
     results: false,
     logs: false,
     limits: false,

@@ -89,7 +89,7 @@ export async function spillOver(memory: Store, state: MemoryState, durable: Stor
   }
   return {
     ...wrapped,
-    capabilities: { ...memory.capabilities, spill: true, once: false },
+    capabilities: { ...memory.capabilities, spill: true, once: false, graphs: false },
     // A slow spill store delays the pushes of its own queue alone.
     parts: { ofJob: ({ queue, spill }) => (spill ? queue : ''), ofClaim: () => '' },
     listen(listener) {

@@ -80,6 +80,7 @@ class BullMQ implements Source {
         )
         const waiting = (wait ?? 0) + (paused ?? 0) + (prioritized ?? 0) + (taken ?? 0)
         const counts = {
+          blocked: 0,
           waiting,
           running: active ?? 0,
           scheduled: scheduled ?? 0,

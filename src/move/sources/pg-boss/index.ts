@@ -93,7 +93,15 @@ class PgBoss implements Source {
     for (const { name, state, count } of rows) {
       // Its own queues, such as those of its clock.
       if (!isQueueName(name) || name.startsWith('__pgboss__')) continue
-      const counts = queues.get(name) ?? { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+      const counts = queues.get(name) ?? {
+        blocked: 0,
+        scheduled: 0,
+        waiting: 0,
+        running: 0,
+        done: 0,
+        dead: 0,
+        cancelled: 0,
+      }
       counts[state] += count
       queues.set(name, counts)
     }

@@ -1,4 +1,5 @@
 import type { Operations } from '../../../store.ts'
+import { lacking } from '../../../values/capabilities.ts'
 import type { MemoryState } from '../state.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -46,6 +47,7 @@ export function operationsOf(state: MemoryState): Operations {
     list: on(list),
     groups: on(groups),
     ahead: on(ahead),
+    relatives: () => Promise.reject(lacking({ name: 'memory' }, 'graphs', 'relatives')),
     stats: on(stats),
     record: on(record),
     heartbeat: on(heartbeat),

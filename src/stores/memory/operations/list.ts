@@ -68,6 +68,8 @@ export function jobsAfter(queue: MemoryQueue, state: JobState, after: Cursor | n
   switch (state) {
     case 'waiting':
       return queue.waiting.after(after)
+    case 'blocked':
+      return []
     case 'scheduled':
       return sortedAfter(queue.scheduled.all, state, after)
     case 'running':

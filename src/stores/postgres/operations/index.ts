@@ -1,5 +1,6 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
 import type { Operations } from '../../../store.ts'
+import { lacking } from '../../../values/capabilities.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -43,6 +44,7 @@ export function operationsOf(context: StoreContext): Operations {
     list: operation(list),
     groups: operation(groups),
     ahead: operation(ahead),
+    relatives: () => Promise.reject(lacking({ name: 'postgres' }, 'graphs', 'relatives')),
     stats: operation(stats),
     record: operation(record),
     heartbeat: operation(heartbeat),

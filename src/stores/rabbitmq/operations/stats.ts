@@ -20,7 +20,7 @@ async function statsOf(context: StoreContext, queue: string): Promise<QueueStats
   const { held, totals } = sourceOf(context, queue)
   return {
     ...{ queue, paused: false, capacity: values.capacity, overrides: {}, lastClaim: null },
-    counts: { scheduled: 0, waiting, running: held.length, done: 0, dead: dead ?? 0, cancelled: 0 },
+    counts: { blocked: 0, scheduled: 0, waiting, running: held.length, done: 0, dead: dead ?? 0, cancelled: 0 },
     totals: { ...totals },
     ...{ oldestWaiting: null, limits: null, nextStart: 0, groupsAtLimit: 0, groupsHeld: 0, histograms: [] },
   }

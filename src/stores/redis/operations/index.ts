@@ -1,5 +1,6 @@
 /** The operations: a line for each, as contract/operations.md has them. */
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
+import { lacking } from '../../../values/capabilities.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -45,6 +46,7 @@ export function operationsOf(context: StoreContext): Operations {
     list: of<'list'>(list),
     groups: of<'groups'>(groups),
     ahead: of<'ahead'>(ahead),
+    relatives: () => Promise.reject(lacking({ name: 'redis' }, 'graphs', 'relatives')),
     stats: of<'stats'>(stats),
     record: of<'record'>(record),
     heartbeat: of<'heartbeat'>(heartbeat),

@@ -74,14 +74,22 @@ function statsIn([packed]: readonly unknown[], { queue, count: partitions }: Par
   }
 }
 
-const COUNTS: QueueStats['counts'] = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const COUNTS: QueueStats['counts'] = {
+  blocked: 0,
+  scheduled: 0,
+  waiting: 0,
+  running: 0,
+  done: 0,
+  dead: 0,
+  cancelled: 0,
+}
 const TOTALS: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 
 /** The numbers of a map by the names of `names`. */
 function numbersIn<Name extends string>(map: unknown, names: Record<Name, number>): Record<Name, number> {
   const told = mapIn(map)
   const numbers = { ...names }
-  for (const name in numbers) numbers[name] = numberIn(told[name])
+  for (const name in numbers) numbers[name] = numberIn(told[name] ?? 0)
   return numbers
 }
 

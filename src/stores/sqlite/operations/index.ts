@@ -1,5 +1,6 @@
 /** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
 import type { Operations } from '../../../store.ts'
+import { lacking } from '../../../values/capabilities.ts'
 import { copyEncoded } from '../../jobs.ts'
 import type { ThreadClient } from '../connection/client.ts'
 import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
@@ -54,6 +55,7 @@ export function operationsOf(client: ThreadClient): Operations {
     list: (input) => client.call('list', input),
     groups: (input) => client.call('groups', input),
     ahead: (input) => client.call('ahead', input),
+    relatives: () => Promise.reject(lacking({ name: 'sqlite' }, 'graphs', 'relatives')),
     stats: (input) => client.call('stats', input),
     record: (input) => client.call('record', input),
     heartbeat: (input) => client.call('heartbeat', input),

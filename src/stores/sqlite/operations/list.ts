@@ -9,7 +9,7 @@ import { recordFrom } from './find.ts'
 /** Of each state, where its first page begins, by what orders it. */
 export const FIRST: Readonly<Record<JobState, number>> = {
   waiting: 10,
-  ...{ scheduled: Number.MIN_SAFE_INTEGER, running: Number.MIN_SAFE_INTEGER },
+  ...{ blocked: Number.MIN_SAFE_INTEGER, scheduled: Number.MIN_SAFE_INTEGER, running: Number.MIN_SAFE_INTEGER },
   ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
 }
 /** Most jobs that a filter looks at in one call (more if its limit is higher), and in one statement. */

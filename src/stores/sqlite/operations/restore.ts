@@ -10,8 +10,21 @@ export function restore(context: StoreContext, { records }: Input<'restore'>): R
 
 function restoreOne(context: StoreContext, record: JobRecord): RestoreOutcome {
   const { statements, queues } = context
-  const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, unique, follows, ...columns } =
-    record
+  const {
+    pushedAt,
+    dueAt,
+    startedAt,
+    finishedAt,
+    data,
+    progress,
+    result,
+    error,
+    log,
+    unique,
+    follows,
+    after: _,
+    ...columns
+  } = record
   const queue = queues.findOrCreate(record.queue)
   if (unique !== undefined || follows) mark(context, queue)
   const isFollower = follows === true && record.state === 'scheduled' && hasHolder(context, record)
