@@ -6,10 +6,11 @@ const MAX_NAMED = 20
 
 /**
  * @param parents of each job, by their places
- * @returns the places, each behind those of its parents, else as they were
+ * @returns the places, each behind those of its parents; as they were, if they are so
  * @throws GraphCycle
  */
 export function inOrder(parents: readonly (readonly number[])[]): number[] {
+  if (parents.every((own, at) => own.every((parent) => parent < at))) return [...parents.keys()]
   const open = parents.map((own) => own.length)
   const children: number[][] = parents.map(() => [])
   for (const [at, own] of parents.entries()) for (const parent of own) children[parent]?.push(at)

@@ -47,7 +47,8 @@ function refuseIds(value: unknown): string {
 export function checkLinks(given: LinkOptions & { whenRunning?: string | undefined }, store: Store, where: string) {
   const { after, onDead, within, whenRunning } = given
   if (after === undefined && within === undefined) {
-    if (onDead !== undefined) throw invalid(`${where}: onDead says what the end of a job of \`after\` means; give after`)
+    if (onDead !== undefined)
+      throw invalid(`${where}: onDead says what the end of a job of \`after\` means; give after`)
     return
   }
   if (whenRunning !== undefined) throw invalid(`${where}: give after or whenRunning, not both`)
@@ -55,7 +56,9 @@ export function checkLinks(given: LinkOptions & { whenRunning?: string | undefin
 }
 
 /** As the store takes them. */
-export function linksFrom({ after, onDead, within }: LinkOptions): Pick<NewJob, 'after' | 'onDead' | 'within'> {
+export type Links = Pick<NewJob, 'after' | 'onDead' | 'within'>
+
+export function linksFrom({ after, onDead, within }: LinkOptions): Links {
   return {
     ...(after !== undefined && after.length > 0 && { after: [...new Set(after.map((id) => id.toLowerCase()))] }),
     ...(onDead === 'run' && { onDead }),

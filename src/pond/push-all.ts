@@ -4,7 +4,7 @@
  *   read and checked ──► sorted, parents first ──► one call of the store ──► the outcomes, in the order of the list
  *                          └─ GraphCycle             └─ with `tx`: a call for each run of jobs of one queue
  */
-import type { NewJob, PushOutcome } from '../store.ts'
+import type { NewJob } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -14,12 +14,10 @@ import type { PondInternals } from './internals.ts'
 import { inOrder } from './job-order.ts'
 import { MAX_PARENTS } from './links.ts'
 import { type Producer, producerOf } from './producer.ts'
-import { bytesOf, MAX_PUSH, type Pushed, type PushOptions } from './push.ts'
-import type { Queue } from './queue.ts'
-import { renamed } from './unsettled-pushes.ts'
+import type { Pushed, PushOptions } from './push.ts'
+import { pushWhole } from './whole-push.ts'
 
 const MAX_JOBS = DEFAULTS.graph.jobs
-const MAX_BYTES = DEFAULTS.graph.bytes
 
 /** As of a push. */
 export interface GraphJobOptions extends Omit<PushOptions, 'after' | 'tx'> {
@@ -27,12 +25,14 @@ export interface GraphJobOptions extends Omit<PushOptions, 'after' | 'tx'> {
   after?: readonly (number | string)[] | undefined
 }
 
+/** A queue of the pond, as far as its type goes. */
+export interface QueueOf<Data> {
+  readonly name: string
+  push(data: Data, options?: PushOptions): Promise<Pushed>
+}
+
 /** The queue, the data, and options. */
-export type GraphJob<Data = unknown> = readonly [
-  queue: Pick<Queue<Data>, 'name' | 'prepare'>,
-  data: NoInfer<Data>,
-  options?: GraphJobOptions,
-]
+export type GraphJob<Data = unknown> = readonly [queue: QueueOf<Data>, data: NoInfer<Data>, options?: GraphJobOptions]
 
 export interface PushAllOptions {
   /** As of a push: the jobs are stored inside this transaction. */
@@ -101,7 +101,8 @@ function placedJob(pond: PondInternals, entry: unknown, at: number, count: numbe
     const isPlace = Number.isInteger(place) && place >= 0 && place < count
     if (!isPlace) throw invalid(`${where}: after names the place ${place}; places are 0 to ${count - 1}`)
   }
-  if (after.length > MAX_PARENTS) throw invalid(`${where}: after takes at most ${MAX_PARENTS} jobs; got ${after.length}`)
+  if (after.length > MAX_PARENTS)
+    throw invalid(`${where}: after takes at most ${MAX_PARENTS} jobs; got ${after.length}`)
   const ids = after.filter((each: unknown) => typeof each !== 'number')
   // onDead alone would be refused: its parents are places here.
   const { onDead, ...rest } = others as PushOptions
@@ -129,54 +130,5 @@ const linked = (job: NewJob, parents: readonly number[], ids: readonly string[])
   parents.length === 0
     ? job
     : { ...job, after: [...new Set([...(job.after ?? []), ...parents.map((at) => ids[at] ?? '')])].filter(isId) }
-
-export interface Member {
-  producer: Producer
-  job: NewJob
-}
-
-/**
- * Pushes all of the jobs or none, in this order.
- * @throws InvalidOption, PayloadTooLarge, QueueFull, ParentUnknown, NotSupported, TransactionMismatch, `Store…`
- */
-export async function pushWhole(pond: PondInternals, members: readonly Member[], tx: unknown): Promise<Pushed[]> {
-  checkSize(members)
-  if (members.length === 0) return []
-  for (const producer of new Set(members.map((member) => member.producer))) {
-    if (tx === undefined) await producer.told()
-  }
-  if (tx !== undefined) return pushInTransaction(members, tx)
-  const given = members.map(({ job }) => job)
-  const jobs = (await pond.unsettled.settled(given)) ?? given
-  const outcomes = await pond.pusher.pushWhole(jobs)
-  const isRefused = ({ status }: PushOutcome) => status === 'full' || status === 'orphan' || status === 'failed'
-  const reason = outcomes.findIndex(isRefused)
-  if (reason !== -1) members[reason]?.producer.pushed(jobs[reason] as NewJob, outcomes[reason])
-  return members.map(({ producer }, at) => producer.pushed(jobs[at] as NewJob, outcomes[at]))
-}
-
-/** In a call for each run of jobs of one queue; what they amount to is the transaction's to commit or roll back. */
-async function pushInTransaction(members: readonly Member[], tx: unknown): Promise<Pushed[]> {
-  const names = new Map<string, string>()
-  const pushed: Pushed[] = []
-  for (let from = 0; from < members.length; ) {
-    const { producer } = members[from] as Member
-    let to = from + 1
-    while (to < members.length && to - from < MAX_PUSH.items && members[to]?.producer === producer) to++
-    const jobs = members.slice(from, to).map(({ job }) => renamed(job, names))
-    const answers = await producer.pushInTransaction(tx, jobs)
-    for (const [at, { id }] of jobs.entries()) names.set(id, answers[at]?.id ?? id)
-    pushed.push(...answers)
-    from = to
-  }
-  return pushed
-}
-
-function checkSize(members: readonly Member[]): void {
-  const bytes = members.reduce((sum, { job }) => sum + bytesOf(job), 0)
-  if (bytes <= MAX_BYTES) return
-  const message = `the jobs of one call may have ${MAX_BYTES} bytes together, a parent counted as 36; got ${bytes}`
-  throw new MillpondError('PayloadTooLarge', `${message}. Push fewer at once, or keep large data elsewhere`)
-}
 
 const invalid = (message: string) => new MillpondError('InvalidOption', message)

@@ -5,23 +5,23 @@
 import type { NewJob } from '../store.ts'
 import type { Pushed } from './push.ts'
 
+interface Unsettled {
+  push: Promise<readonly Pushed[]>
+  /** The place of the job in the answer. */
+  at: number
+}
+
 export class UnsettledPushes {
-  /** By id. Each settles with the id of the job that the push came to; undefined: it failed. */
-  readonly #pushes = new Map<string, Promise<string | undefined>>()
+  readonly #pushes = new Map<string, Unsettled>()
 
   /** @param ids in the order of the answer */
   add(ids: readonly string[], push: Promise<readonly Pushed[]>): void {
-    for (const [at, given] of ids.entries()) {
-      const id = given.toLowerCase()
-      const settled = push.then(
-        (pushed) => pushed[at]?.id,
-        () => undefined,
-      )
-      this.#pushes.set(id, settled)
-      void settled.then(() => {
-        if (this.#pushes.get(id) === settled) this.#pushes.delete(id)
-      })
+    const own = new Map(ids.map((id, at) => [id.toLowerCase(), { push, at }]))
+    for (const [id, unsettled] of own) this.#pushes.set(id, unsettled)
+    const over = () => {
+      for (const [id, unsettled] of own) if (this.#pushes.get(id) === unsettled) this.#pushes.delete(id)
     }
+    push.then(over, over)
   }
 
   /** @returns undefined: none of the jobs waits for an unsettled push; else the jobs, once those are settled */
@@ -37,9 +37,20 @@ export class UnsettledPushes {
 
   /** Where a parent's push came to another job, which has its key, that one is the parent. */
   async #renamed(jobs: readonly NewJob[], awaited: readonly string[]): Promise<NewJob[]> {
-    const found = await Promise.all(awaited.map((id) => this.#pushes.get(id)))
+    const pushes = awaited.map((id) => this.#idOf(id))
+    const found = await Promise.all(pushes)
     const names = new Map(awaited.map((id, at) => [id, found[at] ?? id]))
     return jobs.map((job) => renamed(job, names))
+  }
+
+  /** Settles with the id of the job that the push came to; undefined: it failed. */
+  async #idOf(id: string): Promise<string | undefined> {
+    const unsettled = this.#pushes.get(id)
+    try {
+      return (await unsettled?.push)?.[unsettled?.at ?? 0]?.id
+    } catch {
+      return undefined
+    }
   }
 }
 

@@ -19,6 +19,7 @@ import {
   type Schema,
   string,
 } from './json-schema.ts'
+import { BLOCKED, LINKS } from './link-schemas.ts'
 import { jobLog, log } from './log-schemas.ts'
 import { ONCE } from './once-schemas.ts'
 
@@ -63,7 +64,7 @@ export const anInteger: Schema<number> = { type: 'integer' }
 const aNumber: Schema<number> = { type: 'number' }
 export const count: Schema<number> = { type: 'integer', minimum: 0 }
 export const time = string({ format: 'date-time' })
-const state = oneOf(JOB_STATES)
+export const state = oneOf(JOB_STATES)
 export const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
 export const attempts = (description: string) => integer(1, DEFAULTS.bounds.attempts.most, { description })
 // No store keeps NUL in text.
@@ -120,6 +121,7 @@ export const newJob = request(
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
     ...ONCE,
+    ...LINKS,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )
@@ -147,6 +149,7 @@ const always = {
 const sometimes = {
   ...{ startedAt: time, finishedAt: time, progress: anything, result: anything },
   expectedStart: described(time, 'An estimate, while it waits.'),
+  ...BLOCKED,
   error: described(
     object({ name: text, message: text, code: text }, { stack: text }),
     'Why the last failed attempt failed.',
@@ -325,7 +328,7 @@ const percentiles = (description: string) =>
   object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
 const measured = percentiles('In milliseconds; left out where nothing was measured.')
 
-const orNull = nullable(count)
+export const orNull = nullable(count)
 const shownRate = nullable(object({ count, per: count, burst: orNull }))
 const shownLimits = { running: orNull, rate: shownRate }
 const shownGroupLimits = described(nullable(object(shownLimits)), 'Those of each group; null: groups take no turns.')
@@ -469,24 +472,6 @@ export const group = reply('Group', {
   ),
 })
 export const groupList = reply('Groups', { groups: array(group) }, { next: groupName })
-
-const reason = object(
-  { kind: oneOf(['due', 'noWorker', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
-  {
-    at: time,
-    until: time,
-    group: groupName,
-    running: count,
-    limit: orNull,
-    jobs: count,
-    more: boolean,
-    lastClaim: nullable(time),
-  },
-)
-export const explanation = reply('Explanation', {
-  ...{ id, queue: text, state, text: described(text, 'The reasons in words.') },
-  reasons: array(reason, { description: 'All that holds it back now; none if nothing does, or if it does not wait.' }),
-})
 
 export const health = reply('Health', { status: oneOf(['ok']) })
 export const problem = reply(

@@ -21,6 +21,7 @@ import { inputOf } from './request-input.ts'
 import { Router } from './route.ts'
 import { bulkRoutes } from './routes/bulk.ts'
 import { claimRoutes } from './routes/claims.ts'
+import { graphRoutes } from './routes/graphs.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
@@ -74,7 +75,7 @@ export class Service {
     const bounds = { limits, queueLimit }
     const context = { store, pond, sweeper: this.#sweeper, claims: this.#claims, ...bounds, metrics, onError, stopping }
     const routes = {
-      jobs: jobRoutes(context),
+      jobs: [...jobRoutes(context), ...graphRoutes(context)],
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
       schedules: scheduleRoutes(context),

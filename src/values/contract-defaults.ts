@@ -101,6 +101,7 @@ export const DEFAULTS = {
   graph: {
     step: 1000,
     jobs: 100_000,
+    bytes: 67_108_864,
     decide: 60_000,
   },
   payload: {

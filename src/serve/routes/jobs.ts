@@ -13,6 +13,7 @@ import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
 import { clientOf, Permits, setClient } from '../../web/permits.ts'
 import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import * as schemas from '../api-schemas.ts'
+import { explanation } from '../explanation-schemas.ts'
 import { type Fitting, msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -42,7 +43,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
           headers: { location: 'Where it can be followed.' },
         },
       },
-      problems: [501, 503],
+      problems: [409, 501, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue)
@@ -74,7 +75,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       headers: PUSH_HEADERS,
       body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
-      problems: [501, 503],
+      problems: [409, 501, 503],
       handle: ({ request, params, body }) => pushMany(request, params.queue, body.jobs),
     }),
     route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
@@ -94,7 +95,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       },
     }),
     route('GET /v1/jobs/{id}/explain', 'explainJob', 'Why a job does not run', {
-      answers: { 200: { description: 'What holds it back now.', schema: schemas.explanation } },
+      answers: { 200: { description: 'What holds it back now.', schema: explanation } },
       problems: [404, 501, 503],
       handle: async ({ params }) => {
         const told = isId(params.id) ? await pond.explain(params.id) : undefined
