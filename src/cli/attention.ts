@@ -23,7 +23,7 @@ export function attentionTo(report: QueueReport, knowsWorkers: boolean): Attenti
     add('noWorker', `${counted(counts.waiting, 'job waits', 'jobs wait')}, and ${asked}`, 'start workers')
   }
   if (paused) add('paused', 'it is paused', `millpond resume ${queue}`)
-  if (capacity !== null && counts.waiting + counts.scheduled >= capacity) {
+  if (capacity !== null && counts.waiting + counts.scheduled + counts.blocked >= capacity) {
     add('full', `it is full: its capacity is ${grouped(capacity)}`, `millpond limits ${queue} --capacity N`)
   }
   if (counts.waiting > 0 && nextStart === null) {

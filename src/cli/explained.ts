@@ -35,7 +35,8 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   const { counts } = report
   if (counts.waiting === 0) {
     const scheduled = counts.scheduled > 0 ? `; ${counted(counts.scheduled, 'job is', 'jobs are')} scheduled` : ''
-    return { queue: queue.name, lines: [`No job waits${scheduled}.`], actions: [] }
+    const blocked = counts.blocked > 0 ? `; ${counted(counts.blocked, 'job waits', 'jobs wait')} for other jobs` : ''
+    return { queue: queue.name, lines: [`No job waits${scheduled}${blocked}.`], actions: [] }
   }
   const [next] = await queue.jobs('waiting', { limit: 1 })
   const told = next === undefined ? undefined : await pond.explain(next.id)
@@ -89,6 +90,8 @@ async function groupsAtLimit(queue: Queue) {
 
 function actionFor(reason: WaitReason, queue: string): string[] {
   switch (reason.kind) {
+    case 'parents':
+      return reason.parents.slice(0, 1).map(({ id }) => `millpond explain ${id}`)
     case 'noWorker':
       return ['start workers of this queue; millpond workers lists those that there are']
     case 'paused':

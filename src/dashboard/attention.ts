@@ -27,7 +27,7 @@ export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent):
       `${jobs(counts.waiting)} and no worker ${lastClaim === null ? 'has ever asked for any' : 'asks for them'}`,
     )
   }
-  const held = counts.waiting + counts.scheduled
+  const held = counts.waiting + counts.scheduled + counts.blocked
   if (stats.capacity !== null && held >= stats.capacity)
     add('alarm', 'full', `full: ${number(held)} of ${number(stats.capacity)}`)
   else if (stats.capacity !== null && held >= stats.capacity * NEARLY_FULL) {

@@ -1,12 +1,12 @@
 /** Operations that show something. */
 import type { JobsQuery } from '../pond/listing.ts'
 import type { ListedRecord, Store } from '../store.ts'
-import { isMillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Call } from './context.ts'
 import { jobPage, jobRow } from './job-views.ts'
+import { relatives, why } from './relatives.ts'
 import { SEARCH_RULES, searchQuery } from './search-input.ts'
 import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts'
 
@@ -70,17 +70,8 @@ async function searched(store: Store, { limit, after: from, ...query }: JobsQuer
 export async function job(call: Call, body: object): Promise<JobPage> {
   const { id } = checkOptions<{ id: string }>(body as { id: string }, { id: isJob }, 'job', ['id'])
   const { record, may } = await call.job(id)
-  return jobPage(record, may, call.context.redaction, await why(call, id))
-}
-
-/** null: the store cannot tell. */
-async function why({ pond }: Call, id: string): Promise<string | null> {
-  try {
-    return (await pond.explain(id))?.text ?? null
-  } catch (error) {
-    if (isMillpondError(error, 'NotSupported')) return null
-    throw error
-  }
+  const [reason, others] = await Promise.all([why(call, id), relatives(call, id)])
+  return { ...jobPage(record, may, call.context.redaction, reason), relatives: others }
 }
 
 /** The workers, each with what it runs. */

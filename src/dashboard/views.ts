@@ -130,6 +130,26 @@ export interface LineView {
   cut: boolean
 }
 
+export interface RelativeView {
+  id: string
+  queue: string
+  state: JobState
+}
+
+/** The first of some jobs. Those of queues that the caller may not see are counted alone. */
+export interface RelativesSide {
+  shown: RelativeView[]
+  count: number
+}
+
+/** The jobs that a job waits or waited for, and those that wait or waited for it. */
+export interface RelativesView {
+  parents: RelativesSide
+  children: RelativesSide
+  /** There are more than were counted. */
+  more: boolean
+}
+
 export interface JobPage extends JobRow {
   queue: string
   may: May
@@ -141,6 +161,8 @@ export interface JobPage extends JobRow {
   result: PayloadView
   /** null: the caller may not see it. */
   log: LineView[] | null
+  /** null: the job has none, or the store knows of none. */
+  relatives: RelativesView | null
   /** null: the store cannot tell. */
   why: Explanation['text'] | null
 }

@@ -2,6 +2,7 @@
 
 import type { PushOptions } from '../../pond/push.ts'
 import type { Queue } from '../../pond/queue.ts'
+import { checkId } from '../../values/ids.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { MAX_COST } from '../../values/rate.ts'
@@ -26,6 +27,9 @@ const OPTIONS = {
   attempts: { value: 'N', help: "how often it is tried; the queue's setting" },
   timeout: { value: 'TIME', help: "how long an attempt may run; the queue's setting" },
   id: { value: 'UUID', help: 'its id: a repeated push with it stores nothing' },
+  after: { value: 'ID', multiple: true, help: 'waits for this job; may be given several times' },
+  'on-dead': { value: 'WHAT', help: 'cancel or run: what it does when such a job dies; cancel' },
+  within: { value: 'ID', help: 'what waits for this job waits for the new one, too' },
   new: { help: 'makes the queue if it does not exist' },
   'dry-run': { help: 'only checks' },
   ...STORE,
@@ -84,9 +88,18 @@ function optionsOf(args: Arguments<Name>): PushOptions {
     attempts: args.whole('attempts', 1, 1_000_000),
     timeout: args.time('timeout', 1),
     id: args.text('id'),
+    after: idsOf(args.texts('after')),
+    onDead: args.choice('on-dead', ['cancel', 'run']),
+    within: args.text('within'),
   }
   if (given.delay !== undefined && given.runAt !== undefined) throw new UsageError('give --delay or --run-at, not both')
   return defined(given)
+}
+
+/** @throws UsageError */
+function idsOf(given: readonly string[]): string[] | undefined {
+  const ids = given.map((id) => orUsageError('--after: ', () => checkId(id)))
+  return ids.length === 0 ? undefined : ids
 }
 
 async function pushLines({ args, terminal, stop }: Call<Name>, queue: Queue, options: PushOptions): Promise<number> {

@@ -12,7 +12,7 @@ import { SearchBox } from './search-box.tsx'
 
 const ACTIONS: Readonly<Record<JobState, readonly BulkAction[]>> = {
   ...{
-    blocked: ['remove'],
+    blocked: ['cancel', 'remove'],
     waiting: ['cancel', 'remove'],
     scheduled: ['promote', 'cancel', 'remove'],
     running: ['cancel'],
@@ -63,7 +63,7 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
   return (
     <>
       <nav class="states" aria-label="States">
-        {STATES.map((one) => (
+        {STATES.filter((one) => one !== 'blocked' || can?.graphs !== false).map((one) => (
           <a
             key={one}
             class={one}

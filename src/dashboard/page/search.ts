@@ -5,11 +5,14 @@
 import type { JobState } from '../../store.ts'
 import type { Search } from '../views.ts'
 
-export const STATES: readonly JobState[] = ['waiting', 'scheduled', 'running', 'dead', 'cancelled', 'done']
+export const STATES: readonly JobState[] = [
+  ...(['waiting', 'scheduled', 'blocked', 'running'] as const),
+  ...(['dead', 'cancelled', 'done'] as const),
+]
 
 /** With an example of its value. */
 export const QUALIFIERS: readonly { name: string; example: string; help: string }[] = [
-  { name: 'state', example: 'dead', help: 'waiting, scheduled, running, done, dead or cancelled' },
+  { name: 'state', example: 'dead', help: 'waiting, scheduled, blocked, running, done, dead or cancelled' },
   { name: 'group', example: 'tenant-7', help: 'jobs of one group' },
   { name: 'key', example: 'order-42', help: 'the job with this key' },
   { name: 'code', example: 'TimedOut', help: 'the code of the last error' },
