@@ -3,8 +3,8 @@ import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
-import type { StoreContext } from '../queues.ts'
-import { recordFrom } from './find.ts'
+import { isLive, type StoreContext } from '../queues.ts'
+import { recordFrom, waitsOf } from './find.ts'
 
 /** Of each state, where its first page begins, by what orders it. */
 export const FIRST: Readonly<Record<JobState, number>> = {
@@ -41,7 +41,7 @@ export function list(context: StoreContext, request: ListRequest): Listed {
       bytes += look?.bytes ?? 0
       if (looks !== null && look?.matches !== true) continue
       const row = context.statements.get('list/job', { seq: at.seq })
-      if (row !== undefined) jobs.push({ ...recordFrom(row), cursor: cursorAt(at) })
+      if (row !== undefined) jobs.push({ ...recordFrom(row, waitsOf(context.statements, row)), cursor: cursorAt(at) })
       if (jobs.length === limit) return { jobs, next: cursorAt(at) }
     }
     if (places.length < size) return { jobs, next: null }
@@ -56,9 +56,8 @@ export function placesAfter(
   place: Place,
   limit: number,
 ): Place[] {
-  const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
   const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
-  const statement = isGrouped ? 'lines' : isLive ? state : 'final'
+  const statement = isGrouped ? 'lines' : isLive(state) ? state : 'final'
   const rows = statements.all(`list/${statement}`, { queue, state, limit, ...place })
   return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
 }

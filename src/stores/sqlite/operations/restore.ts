@@ -1,30 +1,30 @@
-import type { Encoded, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
+import type { Encoded, FinalState, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
 import { withLines } from '../../../values/job-log.ts'
 import { NEVER } from '../../../values/once.ts'
+import { awaitJob, come, link, type Standing, standingOf } from '../graphs.ts'
 import { hasHolder, mark, onceColumns, restoreKey } from '../once.ts'
-import type { StoreContext } from '../queues.ts'
+import { isLive, type Queue, type StoreContext } from '../queues.ts'
+import { endingsOf } from '../settle.ts'
 
 export function restore(context: StoreContext, { records }: Input<'restore'>): RestoreOutcome[] {
   return records.map((record) => restoreOne(context, record))
 }
 
 function restoreOne(context: StoreContext, record: JobRecord): RestoreOutcome {
+  if (record.state !== 'blocked') return store(context, record)
+  const { id, queue, key, after = [], onDead = 'cancel' } = record
+  if (context.statements.get('push/existing', { id, queue, key }) !== undefined) return 'existing'
+  const standing = standingOf(context, { after, onDead }, (parent) => awaitJob(context, parent))
+  if (typeof standing === 'string') throw new Error('millpond: every unknown parent is awaited')
+  const free = record.dueAt > context.now ? 'scheduled' : 'waiting'
+  return store(context, standing.isBlocked ? record : { ...record, state: free }, standing)
+}
+
+function store(context: StoreContext, record: JobRecord, standing?: Standing): RestoreOutcome {
   const { statements, queues } = context
-  const {
-    pushedAt,
-    dueAt,
-    startedAt,
-    finishedAt,
-    data,
-    progress,
-    result,
-    error,
-    log,
-    unique,
-    follows,
-    after: _,
-    ...columns
-  } = record
+  const { after: _, waitsFor: _open, onDead: _mode, ...kept } = record
+  const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, unique, follows, ...columns } =
+    kept
   const queue = queues.findOrCreate(record.queue)
   if (unique !== undefined || follows) mark(context, queue)
   const isFollower = follows === true && record.state === 'scheduled' && hasHolder(context, record)
@@ -42,8 +42,18 @@ function restoreOne(context: StoreContext, record: JobRecord): RestoreOutcome {
   if (statements.run('restore/restore', row) === 0) return 'existing'
   queue.move(null, record.state)
   restoreKey(context, queue, record, isFollower)
+  come(context, queue, record.id)
+  if (standing !== undefined) link(context, queue, standing)
   if (record.state === 'waiting') queues.lineUp(queue.name)
+  if (!isLive(record.state)) settleRestored(context, queue, record.id, record.state)
   return 'restored'
+}
+
+/** Jobs may have waited for it. */
+function settleRestored(context: StoreContext, queue: Queue, id: string, state: FinalState): void {
+  const endings = endingsOf(context, queue, [id])
+  endings.ended(id, state, true)
+  endings.settle()
 }
 
 const encodingOf = (encoded: Encoded | null) => encoded?.encoding ?? null

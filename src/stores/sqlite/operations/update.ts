@@ -13,7 +13,7 @@ export function updateOne(
   const row = statements.get('update/look', { id })
   if (row === undefined) return null
   const state = stateFrom(row.state)
-  if (state !== 'scheduled' && state !== 'waiting') return state
+  if (state !== 'blocked' && state !== 'scheduled' && state !== 'waiting') return state
   const isDue = runAt !== undefined || delay !== undefined
   let due_at = isDue ? Math.max(now, runAt ?? now + (delay ?? 0)) : null
   const queue = queues.findOrCreate(text(row.queue))
