@@ -52,6 +52,8 @@ async function round(queue: string): Promise<number> {
   const { jobs } = await operations.claim({ queue, worker: `${process.pid}`, limit: 20, lease })
   if (jobs.length === 0) return 0
   appendFileSync(ledger, jobs.map(({ id }) => `${id}\n`).join(''))
+  // So that a kill meets it with jobs in hand.
+  await sleep(2)
   const failing = jobs.filter(({ data }) => data.body === 'true')
   const done = jobs.filter(({ data }) => data.body !== 'true')
   await operations.fail({ queue, items: failing.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: null })) })
