@@ -39,10 +39,10 @@ insert into millpond_links (parent, child, open)
 select :first + (value >> 17), :first + (value & 131071), :open from json_each(:links)
 
 -- @statement within
--- The job `seq` is part of the work of `within`: whoever waits for that one waits for it too.
+-- The job `seq` is part of the work of `within`: each other job that waits for that one waits for it too.
 insert into millpond_links (parent, child, open)
 select :seq, child, open from millpond_links as link cross join millpond_jobs as job on job.seq = child
-where parent = :within and open > 0 and job.state = 'blocked'
+where parent = :within and open > 0 and child <> :seq and job.state = 'blocked'
 on conflict do nothing
 
 -- @statement linked
@@ -176,7 +176,13 @@ delete from millpond_links where not exists (select 1 from millpond_jobs)
 select seq, queue, state from millpond_jobs where id = :id
 
 -- @statement parents_of
-select id from millpond_links indexed by millpond_parents join millpond_jobs on seq = parent where child = :seq order by id limit :limit
+select coalesce(job.id, awaited.parent) as id
+from millpond_links as link indexed by millpond_parents
+left join millpond_jobs as job on job.seq = link.parent
+left join millpond_awaited as awaited on awaited.node = link.parent
+where link.child = :seq and coalesce(job.id, awaited.parent) is not null
+order by 1
+limit :limit
 
 -- @statement children_of
 -- By id, of the first 10,001 by place.

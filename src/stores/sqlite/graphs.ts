@@ -40,34 +40,37 @@ export interface Standing {
   failed: { id: string; end: 'dead' | 'cancelled' } | null
 }
 
-/**
- * @param unknown gives what stands for the place of a parent that is not there; unless set, that makes the job an orphan
- * @returns the id of a parent that makes it an orphan
- */
+interface Unusual {
+  /** Ids of jobs that stand for others: those were not stored for them. */
+  stands?: ReadonlyMap<string, string>
+  /** Gives what stands for the place of a parent that is not there; unless set, that makes the job an orphan. */
+  unknown?(id: string): number
+}
+
+/** @returns the id of a parent that makes it an orphan */
 export function standingOf(
   context: StoreContext,
   { after = [], onDead = 'cancel', within = null }: Pick<NewJob, 'after' | 'onDead'> & { within?: string | null },
-  unknown?: (id: string) => number,
+  { stands, unknown }: Unusual,
 ): Standing | string {
-  const ids = [...new Set(after)]
-  const known = parentsOf(context, within === null ? ids : [...ids, within])
+  const own = (id: string): string => stands?.get(id) ?? id
+  const known = parentsOf(context, [...after, ...(within === null ? [] : [within])].map(own))
   const standing: Standing = { links: [], queues: new Set(), within: null, isBlocked: false, failed: null }
-  for (const id of ids) {
-    const parent = known.get(id)
-    if (parent === undefined) {
-      if (unknown === undefined) return id
-      standing.links.push([unknown(id), openOf(onDead)])
-      standing.isBlocked = true
-      continue
+  const links = new Map<number, number>()
+  for (const id of after) {
+    const parent = known.get(own(id))
+    if (parent === undefined && unknown === undefined) return id
+    const { queue, state } = parent ?? {}
+    if (queue !== undefined) standing.queues.add(queue)
+    const hasEnded = state !== undefined && isFinal(state)
+    links.set(parent?.seq ?? unknown?.(id) ?? 0, hasEnded ? 0 : openOf(onDead))
+    if (!hasEnded) standing.isBlocked = true
+    else if (state !== 'done' && onDead === 'cancel') {
+      standing.failed ??= { id: own(id), end: state === 'dead' ? 'dead' : 'cancelled' }
     }
-    const { seq, queue, state } = parent
-    standing.queues.add(queue)
-    standing.links.push([seq, isFinal(state) ? 0 : openOf(onDead)])
-    if (!isFinal(state)) standing.isBlocked = true
-    else if (state !== 'done' && onDead === 'cancel')
-      standing.failed ??= { id, end: state === 'dead' ? 'dead' : 'cancelled' }
   }
-  const whole = within === null ? undefined : known.get(within)
+  standing.links = [...links]
+  const whole = within === null ? undefined : known.get(own(within))
   if (within !== null && (whole === undefined || isFinal(whole.state))) return within
   standing.within = whole?.seq ?? null
   // Until it is cancelled.

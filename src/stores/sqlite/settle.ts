@@ -4,8 +4,9 @@
  *   ended ── up to `graph.step` links ──► closed, in the same commit ──► children released, or cancelled, which ends them, too
  *     └────── the links beyond ──► millpond_ended ── sweeps, as many at a time ──┘
  */
-import type { FinalState, JobError } from '../../store.ts'
+import type { FinalState } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
+import { parentFailed } from '../../values/parent-failed.ts'
 import { flag, integer, type Row, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
 
@@ -161,31 +162,28 @@ function close(context: StoreContext, looked: ReadonlyMap<Ended, Range>, links: 
   const dropping = rangesOf(({ isGone }) => isGone)
   if (closing !== null) statements.run('graphs/close', { ended: closing })
   if (dropping !== null) statements.run('graphs/drop', { ended: dropping })
-  const failed = new Map<Ended, number[]>()
+  const failed = new Map<Ended, { end: 'dead' | 'cancelled' | 'removed'; children: number[] }>()
   const free: number[] = []
   for (const { of, child, open } of links) {
-    if (open === 0 || of.end === 'gone') continue
-    if (of.end === 'done' || open === 2) free.push(child)
-    else {
-      const children = failed.get(of) ?? []
-      children.push(child)
-      failed.set(of, children)
+    const { end } = of
+    if (open === 0 || end === 'gone') continue
+    if (end === 'done' || open === 2) {
+      free.push(child)
+      continue
     }
+    const own = failed.get(of) ?? { end, children: [] }
+    failed.set(of, own)
+    own.children.push(child)
   }
-  const cancelled = [...failed].flatMap(([of, children]) => cancelChildren(context, of, children))
+  const cancelled = [...failed].flatMap(([{ id }, { end, children }]) => cancelChildren(context, { id, end }, children))
   release(context, free)
   return cancelled
 }
 
-const parentFailed = (id: string, end: End): JobError => ({
-  ...{ code: 'ParentFailed', name: 'MillpondError' },
-  message: `The job ${id}, which this one waited for, ${end === 'dead' ? 'is dead' : `was ${end}`}.`,
-})
-
 /** @returns those that were blocked until now */
 export function cancelChildren(
   context: StoreContext,
-  { id, end }: Pick<Ended, 'id' | 'end'>,
+  { id, end }: { id: string; end: Exclude<End, 'gone'> },
   children: readonly number[],
 ): Ended[] {
   const { statements, queues, now } = context

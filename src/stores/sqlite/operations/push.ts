@@ -16,25 +16,22 @@ export function push(context: StoreContext, { jobs, whole = false }: PackedPush)
   return whole ? pushWhole(context, each) : pushEach(context, each)
 }
 
+/** What a job of the call was not stored for. */
+type StandIns = ReadonlyMap<string, string>
+
 function pushEach(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[] {
   const stands = new Map<string, string>()
   return jobs.map((job) => {
-    const outcome = pushOne(context, hasParents(job) ? withStandIns(job, stands) : job)
+    const outcome = pushOne(context, job, stands)
     if (outcome.id !== job.id) stands.set(job.id, outcome.id)
     return outcome
   })
 }
 
-/** Where an earlier job of the call was not stored for that of another id, that one is its parent. */
-function withStandIns(job: NewJob, stands: ReadonlyMap<string, string>): NewJob {
-  if (stands.size === 0) return job
-  const { after = [], within = null } = job
-  const own = (id: string): string => stands.get(id) ?? id
-  return { ...job, after: after.map(own), ...(within !== null && { within: own(within) }) }
-}
-
 /** All of them or none. */
 function pushWhole(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[] {
+  // As by a push that stores nothing, the queues are there afterwards.
+  for (const name of new Set(jobs.map(({ queue }) => queue))) context.queues.findOrCreate(name)
   const outcomes = undoing(
     context,
     () => pushEach(context, jobs),
@@ -76,11 +73,11 @@ function pushList(context: StoreContext, { count, job, ids, bodies, links }: Job
   return true
 }
 
-function pushOne(context: StoreContext, job: NewJob): PushOutcome {
+function pushOne(context: StoreContext, job: NewJob, stands: StandIns): PushOutcome {
   const { statements, queues } = context
   const { id, key, data } = job
   const queue = queues.findOrCreate(job.queue)
-  if (isMore(queue, job) || hasParents(job)) return pushMore(context, queue, job)
+  if (isMore(queue, job) || hasParents(job)) return pushMore(context, queue, job, stands)
   if (queue.room > 0) {
     const row = columnsOf(context, job)
     if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
@@ -99,7 +96,7 @@ function existing({ statements }: StoreContext, { id, queue }: NewJob, key: stri
 }
 
 /** A job with parents, or whose key may be remembered, replace another one, or make it follow. */
-function pushMore(context: StoreContext, queue: Queue, job: NewJob): PushOutcome {
+function pushMore(context: StoreContext, queue: Queue, job: NewJob, stands: StandIns): PushOutcome {
   const { statements } = context
   const { id, key, data, once } = job
   const hasMore = isMore(queue, job)
@@ -109,7 +106,7 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob): PushOutcome
   if (met !== undefined && met !== 'follows') return met
   if (queue.room <= 0) return { status: 'full', id }
   const follows = met === 'follows'
-  const standing = hasParents(job) && !follows ? standingOf(context, job) : undefined
+  const standing = hasParents(job) && !follows ? standingOf(context, job, { stands }) : undefined
   if (typeof standing === 'string') return { status: 'orphan', id, parent: standing }
   if (once?.unique !== undefined || follows) mark(context, queue)
   const row = columnsOf(context, job, { follows, isBlocked: standing?.isBlocked })

@@ -14,10 +14,11 @@ function restoreOne(context: StoreContext, record: JobRecord): RestoreOutcome {
   if (record.state !== 'blocked') return store(context, record)
   const { id, queue, key, after = [], onDead = 'cancel' } = record
   if (context.statements.get('push/existing', { id, queue, key }) !== undefined) return 'existing'
-  const standing = standingOf(context, { after, onDead }, (parent) => awaitJob(context, parent))
+  const standing = standingOf(context, { after, onDead }, { unknown: (parent) => awaitJob(context, parent) })
   if (typeof standing === 'string') throw new Error('millpond: every unknown parent is awaited')
-  const free = record.dueAt > context.now ? 'scheduled' : 'waiting'
-  return store(context, standing.isBlocked ? record : { ...record, state: free }, standing)
+  if (standing.isBlocked) return store(context, record, standing)
+  const dueAt = Math.max(context.now, record.dueAt)
+  return store(context, { ...record, dueAt, state: dueAt > context.now ? 'scheduled' : 'waiting' }, standing)
 }
 
 function store(context: StoreContext, record: JobRecord, standing?: Standing): RestoreOutcome {
