@@ -24,7 +24,8 @@ import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
 import { partOfClaim, settleClaims } from './operations/claim.ts'
 import { operationsOf } from './operations/index.ts'
-import { partOfJob } from './operations/push.ts'
+import { partOfJob } from './pusher.ts'
+import { settleLinks } from './links.ts'
 import { Locations } from './partition.ts'
 import { Patience } from './patience.ts'
 import { Queues } from './queues.ts'
@@ -38,7 +39,6 @@ const CAPABILITIES: Capabilities = {
     priorities: true,
     keys: true,
     once: true,
-    graphs: false,
     results: true,
     logs: true,
   },
@@ -93,6 +93,8 @@ function contextOf(
     found: nothingFound(),
     silentBuckets: new Set(),
     queueCount: 0,
+    awaitedCount: 0,
+    awaitedFrom: Buffer.alloc(0),
     doubtfulEndings: new WeakSet(),
     rounds: 0,
   }

@@ -16,7 +16,7 @@ import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
 import { firingBytes, firingIn, scheduledBytes, scheduleIn } from '../schedule-wire.ts'
 import { bytesIn, idBytes, numberIn, pack, textIn, timeOrNull, unexpected } from '../wire.ts'
-import { homeOf, pushBy } from './push.ts'
+import { homeOf, pushBy } from '../pusher.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
 
