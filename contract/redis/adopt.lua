@@ -1,7 +1,7 @@
 -- @include common.lua
 -- adopt: jobs of this partition that wait for one job wait for another one, too: graphs.md, `within`.
 -- KEYS: queue waits parents
--- Head: nothing further.
+-- Head: look: true: changes nothing.
 -- In:  per job 48 bytes: its id, the job that it waits for, the new one.
 -- Out: per job, 0, or 1: it did not wait for that job.
 -- Invariant: to call it again changes nothing.
@@ -25,8 +25,10 @@ for at = 1, #ARGV[3], 48 do
   out[#out + 1] = 1
   if (kind == 'c' or kind == 'r') and waits then
     out[#out] = 0
-    redis.call('HSET', K.waits, id, (with(value, new, 18)))
-    redis.call('HSET', K.parents, id, (with(redis.call('HGET', K.parents, id) or '', new, 1)))
+    if not HEAD[6] then
+      redis.call('HSET', K.waits, id, (with(value, new, 18)))
+      redis.call('HSET', K.parents, id, (with(redis.call('HGET', K.parents, id) or '', new, 1)))
+    end
   end
 end
 return out

@@ -10,8 +10,8 @@
 -- decided: the jobs of a graph that was decided start, or go.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
 --      blocked touched awaiting waits parents children ended graphs staged @due @ends
--- Head: graph: its 16 bytes; committed: whether they start; limit: at most so many.
--- In:  nothing.
+-- Head: committed: whether they start; limit: at most so many.
+-- In:  the id of the graph.
 -- Out: [left]: how many are left to another call. Then links.
 -- Invariant: of a graph that starts, no job waits for the decision after the first call. To call it again does nothing more.
 
@@ -19,6 +19,6 @@ local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups '
     .. 'blocked touched awaiting waits parents children ended graphs staged @due @ends')
 local kept, limits = keep(K, false)
-local left = decide_staged(K, HEAD[6], HEAD[7], HEAD[8], kept)
-if HEAD[7] then gone_on_all(K, kept, limits) else removed_all(K, limits) end
+local left = decide_staged(K, ARGV[3], HEAD[6], HEAD[7], kept)
+if HEAD[6] then gone_on_all(K, kept, limits) else removed_all(K, limits) end
 return with_links(K, { left })

@@ -6,7 +6,8 @@ local function ids_in(bytes)
   return ids
 end
 
--- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; store(i, id, place): one is stored; flush(): so are
+-- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be cancelled at once, so that it takes
+-- no key and no capacity; store(i, id, place): it is stored; flush(): so are
 -- all that came so far; meet(id, existing): one stands for it, nil: none.
 local STAGE = false
 
@@ -109,14 +110,15 @@ local function push_jobs(K, ids, fired)
       all_pushed = false
       STAGE.meet(id, nil)
     else
+      local is_doomed = STAGE and STAGE.is_doomed()
       outcomes[i + 1] = 0
-      room = room - 1
+      if not is_doomed then room = room - 1 end
       taken[id] = true
       if not value.shared then value.size, value.shared = shared_of(value) end
       stored = stored + 1
       records[stored * 2 - 1] = id
       records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
-      if key then
+      if key and not is_doomed then
         if not follows then by_key[key] = id end
         keys[#keys + 1] = follows and '\0' .. key or key
         keys[#keys + 1] = id

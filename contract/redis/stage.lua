@@ -14,11 +14,12 @@
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
 --      blocked touched awaiting waits parents children ended graphs staged @due @ends
--- Head: as of `push`, then: graph: its 16 bytes; home: the part that decides; alone: all jobs and their parents are in this partition, and in
+-- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in
 --       this call: decide here and now; whole; counts: of each job, how many parents it has; locals: of each, how many of these, the first
---       ones, are of this partition; runs: of each, whether its onDead is `run`, nil: of none; missing: of each, which of its parents is
---       unknown, from 1, 0: none; nil: none at all.
--- In:  as of `push`; then the ids of all parents, one after the other.
+--       ones, are of this partition; runs: of each, whether its onDead is `run`, nil: of none; missing: of each, 1 if
+--       the job that it is part of has ended, whose id then stands behind its parents, else 0; nil: of none. A parent that is in no partition
+--       counts among those of this one.
+-- In:  as of `push`; then the id of the graph, and the ids of all parents, one after the other.
 -- Out: as of `push`, and of a job with an unknown parent: `orphan` and that parent, a list. `held` is of jobs of other graphs. Then links.
 -- Invariant: without `alone`, nothing is counted as pushed, and nothing starts, before `decided`. Links to the parents of this partition are
 --      made here, those to others by `link`.
@@ -26,14 +27,15 @@
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups '
     .. 'blocked touched awaiting waits parents children ended graphs staged @due @ends')
-local graph, home, alone, whole, counts, locals, runs, missing = unpack(HEAD, 11, 18)
+local home, alone, whole, counts, locals, runs, missing = unpack(HEAD, 11, 17)
+local graph = ARGV[5]
 local UNDECIDED = 60000 -- ms after which a sweep decides
 local FINAL = { done = DONE, dead = DEAD, cancelled = CANCELLED }
 local ids, from = ids_in(ARGV[3]), {}
 
 local function parent_at(i, j)
   local at = from[i] + j * 16
-  return string.sub(ARGV[5], at, at + 15)
+  return string.sub(ARGV[6], at, at + 15)
 end
 
 -- The states of parents of this partition, as they were before this call.
@@ -52,7 +54,7 @@ local function find_parents()
   for i = 1, #ids do
     from[i] = at
     for j = 0, locals[i] - 1 do found[#found + 1] = parent_at(i, j) end
-    at = at + counts[i] * 16
+    at = at + (counts[i] + (missing and missing[i] or 0)) * 16
   end
   look_up(found)
 end
@@ -67,11 +69,11 @@ end
 local stored, stand_for, refused = {}, {}, {}
 local staged, waits, parents, places, links = {}, {}, {}, {}, {}
 local open, all, doom, own
+STAGED = true
 
 -- Reads the parents of a job. @return the one that is unknown
 local function read_parents(i, id)
   open, all, doom, own = {}, {}, nil, {}
-  if missing and missing[i] > 0 then return parent_at(i, missing[i] - 1) end
   for j = 0, counts[i] - 1 do
     local given = parent_at(i, j)
     local parent = stand_for[given] or given
@@ -91,6 +93,7 @@ local function read_parents(i, id)
       own[#own + 1] = parent .. id .. PART
     end
   end
+  return missing and missing[i] > 0 and parent_at(i, counts[i]) or nil
 end
 
 local refusals = {}
@@ -103,6 +106,7 @@ STAGE = {
     end
     return refusals[i]
   end,
+  is_doomed = function() return doom ~= nil end,
   meet = function(id, existing)
     if existing ~= id then stand_for[id], refused[id] = existing, not existing end
   end,

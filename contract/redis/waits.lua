@@ -40,7 +40,7 @@ local function go_on(K, id, value, kept)
   may_write(K)
   local list, state = facts_of(K, id), state_of(K, id)
   if string.sub(value, 1, 1) == 'x' then
-    local message = 'Its parent ' .. uuid(string.sub(value, OPEN, OPEN + 15)) .. ' is ' .. ENDED[string.sub(value, -1)] .. '.'
+    local message = 'The job ' .. uuid(string.sub(value, OPEN, OPEN + 15)) .. ', which it waited for, is ' .. ENDED[string.sub(value, -1)] .. '.'
     cancel_one(K, id, state, list, kept)
     if kept > 0 then redis.call('HSET', K.errors, id, cmsgpack.pack({ 'ParentFailed', 'MillpondError', message })) end
     cancelled_ids[#cancelled_ids + 1] = id

@@ -10,12 +10,12 @@ import { randomBytes } from 'node:crypto'
 import type { NewJob, PushOutcome } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import type { StoreContext } from './context.ts'
-import { decide, finishIn, linkAll, linkBytes, linkIn } from './links.ts'
+import { adoptAll, decide, finishIn, linkAll, linkBytes, linkIn } from './links.ts'
 import { kinOf } from './operations/relatives.ts'
 import { whereAre } from './owners.ts'
 import type { Partition } from './partition.ts'
-import { answered, askEach, chunks, MAX_ITEMS_PER_CALL } from './per-partition.ts'
-import { type Graph, homeOf, type Parents, pushToQueue } from './pusher.ts'
+import { answered, askEach, MAX_ITEMS_PER_CALL } from './per-partition.ts'
+import { type Graph, homeOf, type Parents, pushBy, pushToQueue } from './pusher.ts'
 import { ID_BYTES, idBytes, idText } from './wire.ts'
 
 /** Begins that may fail because somebody else changes the parents meanwhile. */
@@ -77,22 +77,58 @@ class GraphPush {
   async run(): Promise<PushOutcome[] | undefined> {
     try {
       await this.#plan()
-      const outcomes = await this.#stage()
+      const outcomes = (await this.#stage()).map((outcome) => this.#asGiven(outcome))
       if (this.#graph.isHeld) return await this.#abort(undefined)
-      const isRefused = outcomes.some(({ status }) => status === 'full' || status === 'orphan' || status === 'failed')
-      if (this.#graph.whole && isRefused) return await this.#abort(outcomes.map(withheld))
-      if (this.#graph.alone) return outcomes
+      if (this.#graph.whole && outcomes.some(isRefused))
+        return await this.#abort(this.#withheld(this.#withOrphans(outcomes)))
+      if (this.#graph.alone) return await this.#replace(outcomes)
       if (!this.#agrees(outcomes) || !(await this.#link(outcomes))) return await this.#abort(undefined)
       if (await decide(this.#context, this.#graph.id, this.#graph.home.part, 'committed')) await this.#start()
       else {
         const message = 'push: the jobs were stored too slowly, and removed by a sweep; nothing was stored'
         throw new MillpondError('StoreUnavailable', message)
       }
-      return outcomes
+      return await this.#replace(outcomes)
     } catch (error) {
       await this.#abort(undefined)
       throw error
     }
+  }
+
+  /** The parent of an orphan as the call named it. */
+  #asGiven(outcome: PushOutcome): PushOutcome {
+    const [given] = [...this.#facts.standIns].find(([, id]) => id === outcome.parent) ?? []
+    return given === undefined ? outcome : { ...outcome, parent: given }
+  }
+
+  /** No script knew what became of jobs elsewhere. */
+  #withOrphans(outcomes: readonly PushOutcome[]): PushOutcome[] {
+    const notStored = new Set<string>()
+    return outcomes.map((given, at) => {
+      const id = this.#jobs[at]?.id ?? given.id
+      const waitsFor = [...(this.#jobs[at]?.after ?? []), this.#jobs[at]?.within ?? '']
+      const parent = given.status === 'pushed' ? waitsFor.find((each) => notStored.has(each)) : undefined
+      const outcome: PushOutcome = parent === undefined ? given : { status: 'orphan', id, parent }
+      if (isRefused(outcome) && this.#places.get(id) === at) notStored.add(id)
+      return outcome
+    })
+  }
+
+  /** What is answered where nothing is stored. */
+  #withheld(outcomes: readonly PushOutcome[]): PushOutcome[] {
+    const wouldBe = new Set(outcomes.flatMap(({ status, id }) => (status === 'pushed' ? [id] : [])))
+    return outcomes.map((outcome, at) =>
+      outcome.status === 'replaced' || (wouldBe.has(outcome.id) && !isRefused(outcome))
+        ? { status: 'withheld', id: this.#jobs[at]?.id ?? outcome.id }
+        : outcome,
+    )
+  }
+
+  /** What a push replaces is replaced once the others are stored. */
+  async #replace(outcomes: PushOutcome[]): Promise<PushOutcome[]> {
+    const replacing = this.#jobs.filter((_, at) => outcomes[at]?.status === 'replaced')
+    if (replacing.length > 0) await pushBy(this.#context, replacing, { name: 'push' })
+    return outcomes
   }
 
   /** Makes the queues known, and finds the parents. */
@@ -137,17 +173,14 @@ class GraphPush {
   #parentsOf(job: NewJob, { part }: Partition): Parents {
     const at = this.#places.get(job.id) ?? 0
     const all = [...new Set(this.#waitsFor({ ...job, within: '' }))]
-    const isLocal = (id: string) => this.#homeOfParent(id, at)?.part === part
+    // The script finds that it does not know those that nobody knows.
+    const isLocal = (id: string) => (this.#homeOfParent(id, at)?.part ?? part) === part
     const locals = all.filter(isLocal)
     const ids = [...locals, ...all.filter((id) => !isLocal(id))]
-    const unknown = all.find((id) => this.#homeOfParent(id, at) === undefined)
-    if (unknown !== undefined) return { ids, locals: locals.length, missing: ids.indexOf(unknown) + 1 }
     const [within] = job.within ? this.#waitsFor({ ...job, after: [] }) : []
-    if (within === undefined) return { ids, locals: locals.length, missing: 0 }
-    const isGone = this.#facts.ended.has(within) || this.#homeOfParent(within, at) === undefined
-    return isGone
-      ? { ids: [...ids, within], locals: locals.length, missing: ids.length + 1 }
-      : { ids, locals: locals.length, missing: 0 }
+    const isGone =
+      within !== undefined && (this.#facts.ended.has(within) || this.#homeOfParent(within, at) === undefined)
+    return { ids, locals: locals.length, missing: isGone ? within : null }
   }
 
   /** A part that failed may hold jobs that nobody could link: then nothing is stored. @throws its error */
@@ -174,33 +207,34 @@ class GraphPush {
   /** Whether what was stored is right, now that all outcomes are known. If not, the facts tell what was not known before. */
   #agrees(outcomes: readonly PushOutcome[]): boolean {
     const { standIns, refused } = this.#facts
-    const isNew = new Set<string>()
-    for (const [at, { status, id }] of outcomes.entries()) {
-      const own = this.#jobs[at]?.id ?? ''
-      if (this.#places.get(own) !== at) continue
-      if (status === 'full' || status === 'orphan' || status === 'failed') isNew.add(own)
-      else if (id !== own && standIns.get(own) !== id) {
-        standIns.set(own, id)
-        isNew.add(own)
-      }
+    const known = new Map(standIns)
+    const notStored = new Set<string>()
+    for (const [own, at] of this.#places) {
+      const outcome = outcomes[at]
+      if (outcome === undefined || isRefused(outcome)) notStored.add(own)
+      else if (outcome.id !== own) standIns.set(own, outcome.id)
     }
     let agrees = true
-    for (const [at, job] of this.#jobs.entries()) {
+    for (const [own, at] of this.#places) {
+      const job = this.#jobs[at]
+      const outcome = outcomes[at]
+      if (job === undefined || outcome === undefined) continue
       for (const id of [...(job.after ?? []), ...(job.within ? [job.within] : [])]) {
-        if (!isNew.has(id) || !this.#isBefore(id, at) || refused.has(id)) continue
-        // A script that saw both has taken the stand-in.
-        const isSeen = outcomes[at]?.status !== 'pushed' && !standIns.has(id)
-        if (isSeen || this.#isSeenInPart(job, id)) continue
-        if (!standIns.has(id)) refused.add(id)
-        agrees = false
+        if (!this.#isBefore(id, at)) continue
+        const isPushed = outcome.status === 'pushed'
+        if (notStored.has(id) && isPushed) {
+          refused.add(id)
+          agrees = false
+        }
+        // In one partition, the script has seen what stands for it.
+        const isFar =
+          this.#homeOf(this.#jobs[this.#places.get(id) ?? 0]).part !==
+          this.#homeOf(this.#jobs[this.#places.get(own) ?? 0]).part
+        const isNews = standIns.has(id) && known.get(id) !== standIns.get(id)
+        if (isNews && ((isPushed && isFar) || outcome.parent === id)) agrees = false
       }
     }
     return agrees
-  }
-
-  /** The job of the call that it waits for went in the same call of the script. */
-  #isSeenInPart(_job: NewJob, _id: string): boolean {
-    return this.#graph.alone
   }
 
   /** Links to parents in other partitions. @returns false: one of them has gone or ended meanwhile */
@@ -242,26 +276,19 @@ class GraphPush {
         const { child, part } = linkIn(link)
         const at = this.#places.get(idText(child)) ?? -1
         // A later job of the call was not there when this one was pushed.
-        const own = jobs.filter((job) => at < (this.#places.get(job.id) ?? 0))
-        return own.map((job) => ({ job, child, part }))
+        const own = jobs.filter((job) => at < (this.#places.get(job.id) ?? 0) && job.id !== idText(child))
+        return own.map((job) => ({ id: job.id, home: this.#homeOf(job), child, part }))
       })
-      await linkAll(
-        this.#context,
-        pairs.map(({ job, child, part }) => ({
-          home: this.#homeOf(job),
-          link: linkBytes(idBytes(job.id), child, part),
-        })),
-      )
-      const answers = answered(await this.#adoptAll(within, pairs))
+      const waiting = await adoptAll(this.#context, within, pairs, true)
+      const open = pairs.filter((_, at) => waiting[at])
+      const own = open.map(({ id, home, child, part }) => ({ home, link: linkBytes(idBytes(id), child, part) }))
+      await linkAll(this.#context, own)
+      const adopted = await adoptAll(this.#context, within, open, false)
       // Its own end may have been told to the child already.
-      if (answers.some((answer) => answer !== 0) && (await isLive(null, 0)) === undefined) return false
+      if ([...waiting, ...adopted].includes(false) && (await isLive(null, 0)) === undefined) return false
       from = links.at(-1) ?? null
       if (links.length < MOST_LINKS) return true
     }
-  }
-
-  #adoptAll(within: string, pairs: readonly { job: NewJob; child: Buffer; part: string }[]) {
-    return adoptAll(this.#context, within, pairs)
   }
 
   /** It is decided: what cannot be started now, a sweep starts. */
@@ -285,7 +312,4 @@ class GraphPush {
   }
 }
 
-const withheld = (outcome: PushOutcome): PushOutcome =>
-  outcome.status === 'pushed' ? { status: 'withheld', id: outcome.id } : outcome
-
-export { chunks }
+const isRefused = ({ status }: PushOutcome): boolean => status === 'full' || status === 'orphan' || status === 'failed'

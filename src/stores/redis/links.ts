@@ -6,8 +6,8 @@ import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { callAlone, callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'
 import { type Partition, parsedPart } from './partition.ts'
-import { chunks, Failures, MAX_ITEMS_PER_CALL } from './per-partition.ts'
-import { bytesIn, ID_BYTES, idText, numberIn, textIn } from './wire.ts'
+import { answered, askEach, chunks, Failures, MAX_ITEMS_PER_CALL } from './per-partition.ts'
+import { bytesIn, ID_BYTES, idBytes, idText, numberIn, textIn } from './wire.ts'
 
 /** Links that one call settles. */
 const STEP = DEFAULTS.graph.step
@@ -153,20 +153,15 @@ export async function finishIn(
   isCommitted: boolean,
 ): Promise<void> {
   for (let left = 1; left > 0; ) {
-    const head = [graph, isCommitted, STEP]
-    const [answer] = await callScript(context, 'decided', partition, { head, safe: true })
+    const call = { head: [isCommitted, STEP], items: [graph], safe: true }
+    const [answer] = await callScript(context, 'decided', partition, call)
     left = numberIn(answer)
   }
   if (isCommitted) context.notifier.local.ring('work', partition.queue)
 }
 
 /** What a client began that is no more. `home`: where it is decided; empty: it is, and its jobs are being started. */
-export async function finish(
-  context: StoreContext,
-  partition: Partition,
-  graph: Buffer,
-  home: string,
-): Promise<void> {
+export async function finish(context: StoreContext, partition: Partition, graph: Buffer, home: string): Promise<void> {
   const isCommitted = home === '' || (await decide(context, graph, home, 'aborted'))
   await finishIn(context, partition, graph, isCommitted)
 }
@@ -188,4 +183,26 @@ export async function linkAll(
     ),
   )
   return unknown
+}
+
+/**
+ * Lets children of a job wait for further jobs, or looks whether they could.
+ * @returns per pair, whether the child waits for the job `within`
+ */
+export async function adoptAll(
+  context: StoreContext,
+  within: string,
+  pairs: readonly { id: string; child: Buffer; part: string }[],
+  onlyLook: boolean,
+): Promise<boolean[]> {
+  const answers = await askEach(
+    pairs,
+    ({ part }) => part,
+    async (part, some) => {
+      const items = [Buffer.concat(some.flatMap(({ id, child }) => [child, idBytes(within), idBytes(id)]))]
+      const call = { head: [onlyLook], items, safe: true }
+      return (await callScript(context, 'adopt', partitionOf(context, part), call)).map((answer) => answer === 0)
+    },
+  )
+  return answered(answers).map((waits) => waits === true)
 }

@@ -7,10 +7,10 @@ import { SOON } from '../bells.ts'
 import { callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'
 import { finish } from './links.ts'
+import { confirmListed, restoreSettings } from './operations/configure.ts'
 import { indexOf, type Partition, type Routed } from './partition.ts'
 import { askEach } from './per-partition.ts'
 import { bytesIn, encodedBytes, ID_BYTES, idBytes, idsBytes, idText, inOnePiece, textIn } from './wire.ts'
-import { confirmListed, restoreSettings } from './operations/configure.ts'
 
 export const homeOf = (partitions: readonly Partition[], job: Routed): Partition | undefined =>
   partitions[indexOf(partitions.length, job)]
@@ -42,8 +42,8 @@ export interface Parents {
   /** Those of the job's own partition come first. */
   ids: string[]
   locals: number
-  /** Which of them is unknown, from 1; 0: none. */
-  missing: number
+  /** The job that it is part of, if that has ended. */
+  missing: string | null
 }
 
 export async function pushBy(context: StoreContext, jobs: readonly NewJob[], script: Script): Promise<PushOutcome[]> {
@@ -167,6 +167,10 @@ const MAX_PARENTS_PER_CALL = 10_000
 /** As stage.lua takes them; of `count` jobs, the first ones. */
 function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[]) {
   const { id, home, alone, whole } = graph
+  if (graph.alone && partition.part !== home.part) {
+    const message = `the queue ${partition.queue} was split anew meanwhile; repeat the push`
+    throw new MillpondError('StoreFailed', message, { queue: partition.queue })
+  }
   graph.partitions.add(partition)
   const all: Parents[] = []
   let count = 0
@@ -177,17 +181,17 @@ function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[])
     count += parents.ids.length
   }
   const runs = jobs.slice(0, all.length).map(({ onDead }) => onDead === 'run')
-  const missing = all.map((parents) => parents.missing)
+  const missing = all.map((parents) => (parents.missing === null ? 0 : 1))
   const lists = [
     all.map(({ ids }) => ids.length),
     all.map(({ locals }) => locals),
     runs.includes(true) ? runs : null,
-    missing.some((at) => at > 0) ? missing : null,
+    missing.includes(1) ? missing : null,
   ]
   return {
     count: all.length,
-    head: [id, home.part, alone, whole, ...lists],
-    items: [idBytes(all.flatMap(({ ids }) => ids).join(''))],
+    head: [home.part, alone, whole, ...lists],
+    items: [id, idBytes(all.flatMap(({ ids, missing }) => [...ids, missing ?? '']).join(''))],
   }
 }
 

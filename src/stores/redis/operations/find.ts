@@ -75,7 +75,14 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         partition,
         record,
         place,
-        time: state === 'waiting' || state === 'blocked' ? placedAt : state !== 'scheduled' ? finished : follows ? NEVER : dueAt,
+        time:
+          state === 'waiting' || state === 'blocked'
+            ? placedAt
+            : state !== 'scheduled'
+              ? finished
+              : follows
+                ? NEVER
+                : dueAt,
       }
     },
   )

@@ -3,12 +3,14 @@ import type { Input, Relatives } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { linkIn, partitionOf } from '../links.ts'
-import { areIn, askOwners } from '../owners.ts'
+import { areIn, askOwners, whereAre } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
-import { bytesIn, idBytes, idText, idTexts, textIn } from '../wire.ts'
+import { bytesIn, idBytes, idText, idTexts } from '../wire.ts'
 import { stateIn } from './find.ts'
 
+/** Where the ids of the parents begin for which a job waits. */
+const OPEN_AT = 17
 /** Links that one call answers, about. */
 const MOST_LINKS = 20_000
 
@@ -25,15 +27,23 @@ async function relativesIn(
 ): Promise<(Relatives | null)[]> {
   const some = ids.slice(0, Math.max(1, Math.floor(MOST_LINKS / limit)))
   const answers = await kinOf(context, partition, some, limit + 1)
+  const known = await whereAre(
+    context,
+    answers.flatMap((kin) => (kin === null ? [] : idTexts(kin.parents, 0))),
+  )
   return Promise.all(
     answers.map(async (kin, at) => {
       if (kin === null) return null
-      const parents = idTexts(kin.parents, 0).sort()
+      // Those that are awaited may be unknown.
+      const open = new Set(idTexts(kin.waits, OPEN_AT))
+      const parents = idTexts(kin.parents, 0)
+        .filter((id) => known.has(id) || open.has(id))
+        .sort()
       const children = await childrenOf(context, partition, some[at] ?? '', kin.links, limit)
       return {
         queue: partition.queue,
         state: kin.state,
-        onDead: kin.kind === 'r' ? 'run' : 'cancel',
+        onDead: kin.waits.toString('latin1', 0, 1) === 'r' ? 'run' : 'cancel',
         parents: parents.slice(0, limit),
         children: children.slice(0, limit),
         more: parents.length > limit || children.length > limit,
@@ -50,12 +60,12 @@ export async function kinOf(
   limit: number,
   from: Buffer | null = null,
 ) {
-  const head = [limit, from]
-  const answers = await callScript(context, 'relatives', partition, { head, items: ids.map(idBytes) })
+  const items = [from ?? '', ...ids.map(idBytes)]
+  const answers = await callScript(context, 'relatives', partition, { head: [limit], items })
   return answers.map((answer) => {
     if (!Array.isArray(answer)) return null
-    const [state, kind, parents, ...links] = answer as readonly unknown[]
-    return { state: stateIn(state), kind: textIn(kind), parents: bytesIn(parents), links: links.map(bytesIn) }
+    const [state, waits, parents, ...links] = answer as readonly unknown[]
+    return { state: stateIn(state), waits: bytesIn(waits), parents: bytesIn(parents), links: links.map(bytesIn) }
   })
 }
 

@@ -7,9 +7,9 @@ import type { StoreContext } from '../context.ts'
 import { linkBytes } from '../links.ts'
 import type { Partition } from '../partition.ts'
 import { answered, askEach } from '../per-partition.ts'
+import { homeOf, isPlaceable, notPlaceable } from '../pusher.ts'
 import { encodedBytes, encodedOrNothing, errorBytes, idBytes, idsBytes, pack } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
-import { homeOf, isPlaceable, notPlaceable } from '../pusher.ts'
 
 const RESTORED = 0
 
@@ -80,15 +80,18 @@ const linksOf = ({ part }: Partition, { id, state, after = [] }: JobRecord): Buf
 /** As `restore.lua` takes a job. */
 function argsOf(record: JobRecord): (string | Buffer)[] {
   const { id, state, fence, attempt, dueAt, startedAt, finishedAt, worker, pushedAt, priority, attempts } = record
-  const { group, timeout, key, trace, cost, data, result, progress, error, log, unique, follows, after, onDead } = record
+  const { group, timeout, key, trace, cost, data, result, progress, error, log, unique, follows, after, onDead } =
+    record
   const kept = [state, fence, attempt, dueAt, startedAt ?? 0, finishedAt ?? 0, worker, pushedAt, priority, attempts]
-  const parents = after?.length ? [idBytes([...new Set(after)].join('')), onDead === 'run'] : []
-  const list = [...kept, group, timeout, key, trace, cost, storedUnique(unique), follows, ...parents].map((value) => value ?? false)
+  const list = [...kept, group, timeout, key, trace, cost, storedUnique(unique), follows, onDead === 'run'].map(
+    (value) => value ?? false,
+  )
   const optional = [
     encodedOrNothing(result),
     encodedOrNothing(progress),
     error === null ? '' : errorBytes(error),
     log?.join('\n') ?? '',
+    idBytes([...new Set(after)].join('')),
   ]
   return [idBytes(id), pack(list), encodedBytes(data), ...optional]
 }
