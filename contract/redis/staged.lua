@@ -1,0 +1,51 @@
+-- What stage and decided share: the jobs of a graph in this partition, all of which wait until it is decided. The layout of `staged` is told
+-- in common.lua. It needs the keys of waits.lua, and staged.
+
+local function staged_value(mark, home, ids) return struct.pack('>c1Bc0', mark, #home, home) .. ids end
+
+-- @return its mark, its home, and where the ids begin
+local function staged_head(value)
+  local length = string.byte(value, 2)
+  return string.sub(value, 1, 1), string.sub(value, 3, 2 + length), 3 + length
+end
+
+-- Removes a job of the graph, unless somebody has ended it meanwhile.
+local function unstage(K, graph, id)
+  local value = redis.call('HGET', K.waits, id)
+  if not value or string.sub(value, 2, 17) ~= graph then return end
+  remove_one(K, id, state_of(K, id), function() return facts_of(K, id) end, DONE)
+  redis.call('HDEL', K.waits, id)
+end
+
+-- Starts or removes up to so many jobs of the graph, all at the end. @return how many are left
+local function decide_staged(K, graph, is_committed, limit, kept)
+  local value = redis.call('HGET', K.staged, graph)
+  if not value then return 0 end
+  may_write(K)
+  local mark, home, from = staged_head(value)
+  if is_committed and mark == 'h' then
+    redis.call('ZREM', K.graphs, graph)
+    count_total(K, 'pushed', (#value - from + 1) / 16)
+  end
+  local ids = {}
+  for at = from, math.min(#value, from + limit * 16 - 1), 16 do ids[#ids + 1] = string.sub(value, at, at + 15) end
+  local waits, count = is_committed and hmget(K.waits, ids), 0
+  for i = 1, #ids do
+    if read_bytes >= LARGE then break end
+    count = i
+    if not is_committed then unstage(K, graph, ids[i])
+    elseif waits[i] and string.sub(waits[i], 2, 17) == graph then
+      if string.sub(waits[i], 1, 1) == 'f' then redis.call('HDEL', K.waits, ids[i])
+      elseif is_over(waits[i]) then go_on(K, ids[i], waits[i], kept) end
+    end
+  end
+  local rest = string.sub(value, from + count * 16)
+  if rest == '' then
+    redis.call('HDEL', K.staged, graph)
+    redis.call('ZREM', K.graphs, graph)
+  else
+    redis.call('HSET', K.staged, graph, staged_value(is_committed and 'r' or mark, home, rest))
+    note_end(K, NOW + 1000)
+  end
+  return #rest / 16
+end
