@@ -106,10 +106,9 @@ export function listStanding(
   context: StoreContext,
   { others, outside, waits }: ListLinks,
   { onDead }: Pick<NewJob, 'onDead'>,
-): { waits: string; queues: Set<string>; links: (first: number) => string } | undefined {
+): { waits: Uint8Array; queues: Set<string>; links: (first: number) => string } | undefined {
   const known = parentsOf(context, others)
   const parents = others.map((id) => known.get(id))
-  const blocked = [...waits]
   const queues = new Set<string>()
   const links: [parent: number, child: number, open: number][] = []
   for (const each of outside) {
@@ -118,12 +117,12 @@ export function listStanding(
     if (parent === undefined) return undefined
     const hasEnded = isFinal(parent.state)
     if (hasEnded && parent.state !== 'done' && onDead !== 'run') return undefined
-    if (!hasEnded) blocked[child] = '1'
+    if (!hasEnded) waits[child] = 1
     queues.add(parent.queue)
     links.push([parent.seq, child, hasEnded ? 0 : openOf(onDead)])
   }
   return {
-    ...{ waits: outside.length === 0 ? waits : blocked.join(''), queues },
+    ...{ waits, queues },
     links: (first) => JSON.stringify(links.map(([parent, child, open]) => [parent, first + child, open])),
   }
 }

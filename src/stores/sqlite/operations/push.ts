@@ -55,7 +55,7 @@ function pushList(context: StoreContext, { count, job, ids, bodies, links }: Job
   const first = standing && lastSeq(context) + 1
   try {
     if (first === undefined) statements.run('push/insert_list', { ...row, ids, bodies })
-    else statements.run('graphs/insert_list', { ...row, ids, bodies, first, waits: standing?.waits ?? '' })
+    else statements.run('graphs/insert_list', { ...row, ids, bodies, first, waits: standing?.waits ?? null })
   } catch (error) {
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
@@ -67,7 +67,7 @@ function pushList(context: StoreContext, { count, job, ids, bodies, links }: Job
   for (const name of [queue.name, ...standing.queues]) markGraphs(context, name)
   statements.run('graphs/link_list', { links: links.inside, first, open: openOf(job.onDead) })
   if (links.outside.length > 0) statements.run('graphs/link', { links: standing.links(first) })
-  const blocked = standing.waits.split('1').length - 1
+  const blocked = standing.waits.reduce((sum, waits) => sum + waits, 0)
   if (count > blocked) queue.pushed(row.state, count - blocked, row.due_at - row.now)
   if (blocked > 0) queue.pushed('blocked', blocked)
   return true
