@@ -135,7 +135,7 @@ update millpond_ended set after = :after where number = :number
 
 -- @statement expiring
 -- Those of the jobs that sweep/expire removes next.
-select id, seq from millpond_jobs indexed by millpond_finished
+select id from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at <= :now - (
   select iif(:state = 'done', keep_done, keep_dead) from millpond_queues where name = :queue
 )

@@ -2,7 +2,7 @@
 import type { JobState, NewJob, OnDead } from '../../store.ts'
 import { integer, stateFrom, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
-import { cancelChildren, later, newBudget, settle } from './settle.ts'
+import { cancelChildren, type Endings } from './settle.ts'
 import { LINK_BASE, type ListLinks } from './wire.ts'
 
 /** What is open of a link. */
@@ -79,7 +79,12 @@ export function standingOf(
 }
 
 /** The job that was stored last gets its links. */
-export function link(context: StoreContext, queue: Queue, { links, queues, within, failed }: Standing): void {
+export function link(
+  context: StoreContext,
+  queue: Queue,
+  { links, queues, within, failed }: Standing,
+  endings: Endings,
+): void {
   const { statements } = context
   for (const name of [queue.name, ...queues]) markGraphs(context, name)
   const seq = lastSeq(context)
@@ -87,9 +92,7 @@ export function link(context: StoreContext, queue: Queue, { links, queues, withi
     statements.run('graphs/link', { links: JSON.stringify(links.map(([parent, open]) => [parent, seq, open])) })
   }
   if (within !== null) statements.run('graphs/within', { seq, within })
-  if (failed !== null) {
-    for (const rest of settle(context, cancelChildren(context, failed, [seq]), newBudget())) later(context, rest)
-  }
+  if (failed !== null) endings.add(cancelChildren(context, failed, [seq]))
 }
 
 export const lastSeq = ({ statements }: StoreContext): number => integer(statements.get('graphs/last')?.seq)

@@ -106,7 +106,7 @@ function parentsIn({ inside, others, outside }: ListLinks, idAt: (at: number) =>
   const parents: string[][] = []
   const add = (link: number, id: string | undefined): void => {
     const child = link % LINK_BASE
-    if (id !== undefined) (parents[child] ??= []).push(id)
+    if (id !== undefined) parents[child] = [...(parents[child] ?? []), id]
   }
   const own: number[] = JSON.parse(inside)
   for (const link of own) add(link, idAt(Math.floor(link / LINK_BASE)))
