@@ -23,14 +23,14 @@ select value ->> 0, value ->> 1, value ->> 2 from json_each(:links) where true
 on conflict do update set open = excluded.open
 
 -- @statement insert_list
--- As push/insert_list. In: first, the place of the first job; waits: a character for each job, 1: it is blocked.
+-- As push/insert_list. In: first, the place of the first job; waits: bytes, one for each job, 1: it is blocked.
 insert into millpond_jobs
   (seq, id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
 select
   :first + key, cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text), :queue,
-  iif(substr(cast(:waits as blob), key + 1, 1) = x'31', 'blocked', :state),
+  iif(substr(:waits, key + 1, 1) = x'01', 'blocked', :state),
   :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
-  :attempts, :now, :due_at, :timeout, :group, :cost, iif(substr(cast(:waits as blob), key + 1, 1) = x'31', null, :line), :trace, 'json', value
+  :attempts, :now, :due_at, :timeout, :group, :cost, iif(substr(:waits, key + 1, 1) = x'01', null, :line), :trace, 'json', value
 from json_each(:bodies)
 
 -- @statement link_list
@@ -135,7 +135,7 @@ update millpond_ended set after = :after where number = :number
 
 -- @statement expiring
 -- Those of the jobs that sweep/expire removes next.
-select id, seq from millpond_jobs indexed by millpond_finished
+select id from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at <= :now - (
   select iif(:state = 'done', keep_done, keep_dead) from millpond_queues where name = :queue
 )

@@ -2,7 +2,7 @@
 import type { JobState, NewJob, OnDead } from '../../store.ts'
 import { integer, stateFrom, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
-import { cancelChildren, later, newBudget, settle } from './settle.ts'
+import { cancelChildren, type Endings } from './settle.ts'
 import { LINK_BASE, type ListLinks } from './wire.ts'
 
 /** What is open of a link. */
@@ -79,7 +79,12 @@ export function standingOf(
 }
 
 /** The job that was stored last gets its links. */
-export function link(context: StoreContext, queue: Queue, { links, queues, within, failed }: Standing): void {
+export function link(
+  context: StoreContext,
+  queue: Queue,
+  { links, queues, within, failed }: Standing,
+  endings: Endings,
+): void {
   const { statements } = context
   for (const name of [queue.name, ...queues]) markGraphs(context, name)
   const seq = lastSeq(context)
@@ -87,9 +92,7 @@ export function link(context: StoreContext, queue: Queue, { links, queues, withi
     statements.run('graphs/link', { links: JSON.stringify(links.map(([parent, open]) => [parent, seq, open])) })
   }
   if (within !== null) statements.run('graphs/within', { seq, within })
-  if (failed !== null) {
-    for (const rest of settle(context, cancelChildren(context, failed, [seq]), newBudget())) later(context, rest)
-  }
+  if (failed !== null) endings.add(cancelChildren(context, failed, [seq]))
 }
 
 export const lastSeq = ({ statements }: StoreContext): number => integer(statements.get('graphs/last')?.seq)
@@ -106,10 +109,9 @@ export function listStanding(
   context: StoreContext,
   { others, outside, waits }: ListLinks,
   { onDead }: Pick<NewJob, 'onDead'>,
-): { waits: string; queues: Set<string>; links: (first: number) => string } | undefined {
+): { waits: Uint8Array; queues: Set<string>; links: (first: number) => string } | undefined {
   const known = parentsOf(context, others)
   const parents = others.map((id) => known.get(id))
-  const blocked = [...waits]
   const queues = new Set<string>()
   const links: [parent: number, child: number, open: number][] = []
   for (const each of outside) {
@@ -118,12 +120,12 @@ export function listStanding(
     if (parent === undefined) return undefined
     const hasEnded = isFinal(parent.state)
     if (hasEnded && parent.state !== 'done' && onDead !== 'run') return undefined
-    if (!hasEnded) blocked[child] = '1'
+    if (!hasEnded) waits[child] = 1
     queues.add(parent.queue)
     links.push([parent.seq, child, hasEnded ? 0 : openOf(onDead)])
   }
   return {
-    ...{ waits: outside.length === 0 ? waits : blocked.join(''), queues },
+    ...{ waits, queues },
     links: (first) => JSON.stringify(links.map(([parent, child, open]) => [parent, first + child, open])),
   }
 }

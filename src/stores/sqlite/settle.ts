@@ -18,7 +18,7 @@ const MOST_ENDED = 100
 type End = FinalState | 'removed' | 'gone'
 
 /** A job that has ended: its links to the children with `after` < seq <= `until`. */
-interface Ended {
+export interface Ended {
   parent: number
   id: string
   end: End
@@ -30,61 +30,67 @@ interface Ended {
 
 const ALL = { after: 0, until: Number.MAX_SAFE_INTEGER }
 
-/** To be told what jobs ended, before their rows go. */
-export interface Endings {
-  /** @param isKept whether its row stays */
-  ended(id: string, state: FinalState, isKept: boolean): void
-  removed(id: string, wasLive: boolean): void
-  /** Once their states have changed, or their rows are gone. */
-  settle(): void
-}
-
-const NOTHING: Endings = { ended() {}, removed() {}, settle() {} }
-
 /** How many links an operation may still settle. */
-export interface Budget {
+interface Budget {
   left: number
 }
 
-export const newBudget = (): Budget => ({ left: STEP })
+const newBudget = (): Budget => ({ left: STEP })
 
-/** To be called before jobs end or are removed, as long as they are there. */
-export function endingsOf(
-  context: StoreContext,
-  queue: Queue | undefined,
-  ids: readonly string[],
-  budget: Budget = newBudget(),
-): Endings {
-  if (!queue?.settings.usesGraphs) return NOTHING
-  const { statements } = context
-  const rows = statements.all('graphs/linked', { ids: JSON.stringify(ids) })
-  if (rows.length === 0) return NOTHING
-  const linked = new Map(rows.map((row) => [text(row.id), row]))
-  const gone: number[] = []
-  const ended: Ended[] = []
-  const end = (id: string, state: End, isGone: boolean): void => {
-    const row = linked.get(id)
-    if (row === undefined) return
-    const parent = integer(row.seq)
-    if (isGone && flag(row.has_parents)) gone.push(parent)
-    if (!flag(row.has_children)) return
-    const one = { parent, id, end: state, isGone, ...ALL }
-    // What an earlier end has left is to be settled before.
-    if (flag(row.pending) && state !== 'gone') later(context, one)
-    else ended.push(one)
+/** The jobs that a call ends or removes. They are settled after the last of them. */
+export class Endings {
+  readonly #context: StoreContext
+  readonly #linked = new Map<string, Row>()
+  readonly #ended: Ended[] = []
+  readonly #gone: number[] = []
+
+  constructor(context: StoreContext) {
+    this.#context = context
   }
-  return {
-    ended: (id, state, isKept) => end(id, state, !isKept),
-    removed: (id, wasLive) => end(id, wasLive ? 'removed' : 'gone', true),
-    settle() {
-      forgetChildren(context, gone)
-      for (const rest of settle(context, ended, budget)) later(context, rest)
-    },
+
+  /** Before jobs end or are removed, as long as they are there. */
+  look(queue: Queue | undefined, ids: readonly string[]): void {
+    if (!queue?.settings.usesGraphs) return
+    const rows = this.#context.statements.all('graphs/linked', { ids: JSON.stringify(ids) })
+    for (const row of rows) this.#linked.set(text(row.id), row)
+  }
+
+  /** @param isKept whether its row stays */
+  ended(id: string, state: FinalState, isKept: boolean): void {
+    this.#end(id, state, !isKept)
+  }
+
+  removed(id: string, wasLive: boolean): void {
+    this.#end(id, wasLive ? 'removed' : 'gone', true)
+  }
+
+  /** Jobs that have ended, as `cancelChildren` gives them. */
+  add(ended: readonly Ended[]): void {
+    this.#ended.push(...ended)
+  }
+
+  #end(id: string, end: End, isGone: boolean): void {
+    const row = this.#linked.get(id)
+    if (row === undefined) return
+    this.#linked.delete(id)
+    const parent = integer(row.seq)
+    if (isGone && flag(row.has_parents)) this.#gone.push(parent)
+    if (!flag(row.has_children)) return
+    const ended = { parent, id, end, isGone, ...ALL }
+    // What an earlier end has left is to be settled before.
+    if (flag(row.pending) && end !== 'gone') later(this.#context, ended)
+    else this.#ended.push(ended)
+  }
+
+  /** Once the states of all have changed, or their rows are gone. */
+  settle(): void {
+    forgetChildren(this.#context, this.#gone.splice(0))
+    for (const rest of settle(this.#context, this.#ended.splice(0), newBudget())) later(this.#context, rest)
   }
 }
 
 /** The rest is left for sweeps. */
-export function later({ statements }: StoreContext, { parent, id, end: state, after, until }: Ended): void {
+function later({ statements }: StoreContext, { parent, id, end: state, after, until }: Ended): void {
   statements.run('graphs/later', { parent, id, state, after, until })
 }
 
@@ -113,7 +119,7 @@ const endedFrom = (row: Row): Ended => ({
 })
 
 /** @returns what of them, and of children that were cancelled, is left; those of the input as they are, but for `after` */
-export function settle(context: StoreContext, ended: readonly Ended[], budget: Budget): Ended[] {
+function settle(context: StoreContext, ended: readonly Ended[], budget: Budget): Ended[] {
   let rest = [...ended]
   while (rest.length > 0 && budget.left > 0) {
     const { looked, left, links } = look(context, rest, budget)
@@ -204,7 +210,7 @@ export function cancelChildren(
 }
 
 /** Those that wait for nobody any more are waiting, or scheduled. */
-export function release({ statements, queues, now }: StoreContext, children: readonly number[]): void {
+function release({ statements, queues, now }: StoreContext, children: readonly number[]): void {
   if (children.length === 0) return
   const grouped = new Set<string>()
   for (const row of statements.all('graphs/release', { children: JSON.stringify(children), now })) {
@@ -217,7 +223,7 @@ export function release({ statements, queues, now }: StoreContext, children: rea
 }
 
 /** Jobs are removed, and their links to their parents with them. */
-export function forgetChildren({ statements }: StoreContext, children: readonly number[]): void {
+function forgetChildren({ statements }: StoreContext, children: readonly number[]): void {
   if (children.length === 0) return
   const rows = statements.all('graphs/forget', { children: JSON.stringify(children) })
   for (const node of new Set(rows.map(({ parent }) => integer(parent)))) {
@@ -225,17 +231,15 @@ export function forgetChildren({ statements }: StoreContext, children: readonly 
   }
 }
 
-/** Before a sweep removes jobs that were kept long enough: their links. */
-export function forgetExpired(
-  context: StoreContext,
+/** Before a sweep removes jobs that were kept long enough. */
+export function expiring(
+  { statements, now }: StoreContext,
   queue: Queue,
   of: { state: FinalState; limit: number },
-  budget: Budget,
+  endings: Endings,
 ): void {
   if (!queue.settings.usesGraphs) return
-  const rows = context.statements.all('graphs/expiring', { queue: queue.name, now: context.now, ...of })
-  const ids = rows.map(({ id = null }) => text(id))
-  const endings = endingsOf(context, queue, ids, budget)
+  const ids = statements.all('graphs/expiring', { queue: queue.name, now, ...of }).map(({ id = null }) => text(id))
+  endings.look(queue, ids)
   for (const id of ids) endings.removed(id, false)
-  endings.settle()
 }

@@ -10,8 +10,8 @@ import { areAlike, areAlikeButParents, copyEncoded } from '../jobs.ts'
 export interface ListLinks {
   /** JSON: those between jobs of the list. */
   inside: string
-  /** A character for each job: 1: it has a parent in the list. */
-  waits: string
+  /** For each job, 1: it has a parent in the list. */
+  waits: Uint8Array
   /** Ids of parents that are not in the list, and their links, by their indexes here. */
   others: string[]
   outside: number[]
@@ -65,30 +65,30 @@ export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   }
 }
 
-/** null: there are too many jobs, or one waits for a later one, which no store has yet. */
+/** null: there are too many jobs. What waits for a later one of them waits for one that is not there. */
 function linksBetween(jobs: readonly NewJob[]): ListLinks | null {
   if (jobs.length > LINK_BASE) return null
-  const indexes = new Map(jobs.map(({ id }, index) => [id, index]))
+  const indexes = new Map<string, number>()
   const others = new Map<string, number>()
   const inside: number[] = []
   const outside: number[] = []
-  let waits = ''
-  for (const [child, { after = [] }] of jobs.entries()) {
-    let isWaiting = false
-    for (const id of after.length > 1 ? new Set(after) : after) {
+  const waits = new Uint8Array(jobs.length)
+  let child = 0
+  for (const { id: own, after } of jobs) {
+    for (const id of after === undefined || after.length < 2 ? (after ?? []) : new Set(after)) {
       const parent = indexes.get(id)
       if (parent === undefined) {
         const other = others.get(id) ?? others.size
         others.set(id, other)
         outside.push(other * LINK_BASE + child)
-      } else if (parent < child) {
+      } else {
         inside.push(parent * LINK_BASE + child)
-        isWaiting = true
-      } else return null
+        waits[child] = 1
+      }
     }
-    waits += isWaiting ? '1' : '0'
+    indexes.set(own, child++)
   }
-  return { inside: `[${inside.join(',')}]`, waits, others: [...others.keys()], outside }
+  return { inside: JSON.stringify(inside), waits, others: [...others.keys()], outside }
 }
 
 export function jobsIn({ job, ids, bodies, links }: JobList): NewJob[] {
@@ -106,7 +106,7 @@ function parentsIn({ inside, others, outside }: ListLinks, idAt: (at: number) =>
   const parents: string[][] = []
   const add = (link: number, id: string | undefined): void => {
     const child = link % LINK_BASE
-    if (id !== undefined) (parents[child] ??= []).push(id)
+    if (id !== undefined) parents[child] = [...(parents[child] ?? []), id]
   }
   const own: number[] = JSON.parse(inside)
   for (const link of own) add(link, idAt(Math.floor(link / LINK_BASE)))

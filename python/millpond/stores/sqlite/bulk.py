@@ -78,7 +78,7 @@ def _changed(tx: Transaction, change: BulkChange, ids: Sequence[str]) -> int:
     if change.kind == "requeue":
         return requeue(tx, ids, "", len(ids), None).requeued
     if change.kind == "cancel":
-        return sum(cancel(tx, id) == "cancelled" for id in ids)
+        return sum(state == "cancelled" for state in cancel(tx, ids))
     if change.kind == "remove":
         return remove(tx, ids, "", None, len(ids)).removed
     return sum(update(tx, JobUpdate(id, priority=change.priority, run_at=change.run_at)) == "updated" for id in ids)

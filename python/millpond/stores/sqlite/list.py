@@ -12,7 +12,7 @@ from millpond.stores.sqlite.find import record_of
 from millpond.stores.sqlite.transaction import Transaction
 from millpond.stores.wire import read
 
-FIRST: Final[Mapping[str, int]] = {"waiting": 10, "scheduled": 1 - 2**53, "running": 1 - 2**53}
+FIRST: Final[Mapping[str, int]] = {"waiting": 10, "blocked": 1 - 2**53, "scheduled": 1 - 2**53, "running": 1 - 2**53}
 """Where the first page begins, by what orders the state. Final ones: at the end of time."""
 MOST_LOOKED_AT: Final = DEFAULTS["store"]["look"]
 LOOK: Final = 100
@@ -38,7 +38,7 @@ def jobs_in(
                 if not passing[seq]["matches"]:
                     continue
             if row := tx.row("list/job", seq=seq):
-                jobs.append(Listed(**vars(record_of(row)), cursor=f"{state}.{key}.{seq}"))
+                jobs.append(Listed(**vars(record_of(tx, row)), cursor=f"{state}.{key}.{seq}"))
             if len(jobs) == limit:
                 return Page(jobs, f"{state}.{key}.{seq}")
         if len(places) < count:

@@ -9,7 +9,7 @@ def update(tx: Transaction, item: JobUpdate) -> UpdateOutcome:
     if row is None:
         return None
     state: UpdateOutcome = row["state"]
-    if state != "scheduled" and state != "waiting":
+    if state not in ("blocked", "scheduled", "waiting"):
         return state
     due_at = None
     if item.run_at is not None or item.delay is not None:

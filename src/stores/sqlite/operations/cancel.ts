@@ -2,12 +2,12 @@ import type { FinalState, Input } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'
-import { endingsOf, newBudget } from '../settle.ts'
+import { Endings } from '../settle.ts'
 
 export function cancel(context: StoreContext, { ids }: Input<'cancel'>): (FinalState | null)[] {
   const { statements, queues, now } = context
-  const budget = newBudget()
-  return ids.map((id) => {
+  const endings = new Endings(context)
+  const outcomes = ids.map((id): FinalState | null => {
     const row = statements.get('cancel/look', { id })
     if (row === undefined) return null
     const state = stateFrom(row.state)
@@ -15,12 +15,13 @@ export function cancel(context: StoreContext, { ids }: Input<'cancel'>): (FinalS
     const queue = queues.findOrCreate(text(row.queue))
     const leaveKey = keysOf(context, queue, [id])
     const isKept = queue.keeps('cancelled')
-    const endings = endingsOf(context, queue, [id], budget)
+    endings.look(queue, [id])
     statements.run(isKept ? 'cancel/cancel' : 'cancel/remove', { id, now })
     queue.finish(state, 'cancelled', id)
     leaveKey(id, false)
     endings.ended(id, 'cancelled', isKept)
-    endings.settle()
     return 'cancelled'
   })
+  endings.settle()
+  return outcomes
 }

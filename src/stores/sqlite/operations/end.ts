@@ -4,7 +4,7 @@ import { integer, stateFrom } from '../connection/values.ts'
 import { addLog } from '../job-log.ts'
 import { keysOf } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
-import { endingsOf, newBudget } from '../settle.ts'
+import { Endings } from '../settle.ts'
 import type { PackedCompletions } from '../wire.ts'
 
 /** @returns the indexes of those that are stale */
@@ -18,7 +18,8 @@ export function complete(context: StoreContext, completions: PackedCompletions):
     addLog(statements, { queue: name, id: ids[at] ?? '', fence: fences[at] ?? 0 }, lines)
   }
   const leaveKey = keysOf(context, queue, ids)
-  const endings = endingsOf(context, queue, ids)
+  const endings = new Endings(context)
+  endings.look(queue, ids)
   const isDone = completeList(context, `${statement}_list`, completions)
   const completeOne = (id: string, at: number): boolean => {
     const { encoding = null, body: result = null } = results?.[at] ?? {}
@@ -55,8 +56,8 @@ function completeList(
 export function fail(context: StoreContext, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const { statements, queues, now } = context
   const queue = queues.find(name)
-  const budget = newBudget()
-  return items.map(({ id, fence, error, delay: asked, log }) => {
+  const endings = new Endings(context)
+  const outcomes = items.map(({ id, fence, error, delay: asked, log }): FailOutcome => {
     const hold = { queue: name, id, fence }
     addLog(statements, hold, log)
     const delay = asked === 'backoff' ? backoffDelay(context, hold) : asked
@@ -70,12 +71,13 @@ export function fail(context: StoreContext, { queue: name, items }: OfQueue<Fail
     }
     queue.finish('running', 'dead', id)
     keysOf(context, queue, [id])(id, true)
-    const endings = endingsOf(context, queue, [id], budget)
+    endings.look(queue, [id])
     endings.ended(id, 'dead', queue.keeps('dead'))
     if (!queue.keeps('dead')) statements.run('fail/remove', { id })
-    endings.settle()
     return 'dead'
   })
+  endings.settle()
+  return outcomes
 }
 
 /** Null where the claim is stale. */

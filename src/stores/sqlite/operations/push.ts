@@ -6,6 +6,7 @@ import { isResult } from '../errors.ts'
 import { awaitsAny, come, lastSeq, link, listStanding, markGraphs, openOf, standingOf } from '../graphs.ts'
 import { dueOf, isMore, mark, meet, onceColumns, takeKey } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
+import { Endings } from '../settle.ts'
 import { type JobList, jobsIn, type PackedPush } from '../wire.ts'
 import { updateOne } from './update.ts'
 
@@ -16,16 +17,21 @@ export function push(context: StoreContext, { jobs, whole = false }: PackedPush)
   return whole ? pushWhole(context, each) : pushEach(context, each)
 }
 
-/** What a job of the call was not stored for. */
-type StandIns = ReadonlyMap<string, string>
+interface Call {
+  /** The ids of jobs that stand for others: those were not stored for them. */
+  stands: Map<string, string>
+  endings: Endings
+}
 
 function pushEach(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[] {
-  const stands = new Map<string, string>()
-  return jobs.map((job) => {
-    const outcome = pushOne(context, job, stands)
-    if (outcome.id !== job.id) stands.set(job.id, outcome.id)
+  const call: Call = { stands: new Map(), endings: new Endings(context) }
+  const outcomes = jobs.map((job) => {
+    const outcome = pushOne(context, job, call)
+    if (outcome.id !== job.id) call.stands.set(job.id, outcome.id)
     return outcome
   })
+  call.endings.settle()
+  return outcomes
 }
 
 /** All of them or none. */
@@ -55,7 +61,7 @@ function pushList(context: StoreContext, { count, job, ids, bodies, links }: Job
   const first = standing && lastSeq(context) + 1
   try {
     if (first === undefined) statements.run('push/insert_list', { ...row, ids, bodies })
-    else statements.run('graphs/insert_list', { ...row, ids, bodies, first, waits: standing?.waits ?? '' })
+    else statements.run('graphs/insert_list', { ...row, ids, bodies, first, waits: standing?.waits ?? null })
   } catch (error) {
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
@@ -67,17 +73,17 @@ function pushList(context: StoreContext, { count, job, ids, bodies, links }: Job
   for (const name of [queue.name, ...standing.queues]) markGraphs(context, name)
   statements.run('graphs/link_list', { links: links.inside, first, open: openOf(job.onDead) })
   if (links.outside.length > 0) statements.run('graphs/link', { links: standing.links(first) })
-  const blocked = standing.waits.split('1').length - 1
+  const blocked = standing.waits.reduce((sum, waits) => sum + waits, 0)
   if (count > blocked) queue.pushed(row.state, count - blocked, row.due_at - row.now)
   if (blocked > 0) queue.pushed('blocked', blocked)
   return true
 }
 
-function pushOne(context: StoreContext, job: NewJob, stands: StandIns): PushOutcome {
+function pushOne(context: StoreContext, job: NewJob, call: Call): PushOutcome {
   const { statements, queues } = context
   const { id, key, data } = job
   const queue = queues.findOrCreate(job.queue)
-  if (isMore(queue, job) || hasParents(job)) return pushMore(context, queue, job, stands)
+  if (isMore(queue, job) || hasParents(job)) return pushMore(context, queue, job, call)
   if (queue.room > 0) {
     const row = columnsOf(context, job)
     if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
@@ -96,7 +102,7 @@ function existing({ statements }: StoreContext, { id, queue }: NewJob, key: stri
 }
 
 /** A job with parents, or whose key may be remembered, replace another one, or make it follow. */
-function pushMore(context: StoreContext, queue: Queue, job: NewJob, stands: StandIns): PushOutcome {
+function pushMore(context: StoreContext, queue: Queue, job: NewJob, call: Call): PushOutcome {
   const { statements } = context
   const { id, key, data, once } = job
   const hasMore = isMore(queue, job)
@@ -106,7 +112,7 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob, stands: Stan
   if (met !== undefined && met !== 'follows') return met
   if (queue.room <= 0) return { status: 'full', id }
   const follows = met === 'follows'
-  const standing = hasParents(job) && !follows ? standingOf(context, job, { stands }) : undefined
+  const standing = hasParents(job) && !follows ? standingOf(context, job, call) : undefined
   if (typeof standing === 'string') return { status: 'orphan', id, parent: standing }
   if (once?.unique !== undefined || follows) mark(context, queue)
   const row = columnsOf(context, job, { follows, isBlocked: standing?.isBlocked })
@@ -115,7 +121,7 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob, stands: Stan
   statements.run('once/insert', { ...row, ...columns, id, key, encoding: data.encoding, data: data.body })
   queue.pushed(row.state, 1, row.due_at - row.now)
   come(context, queue, id)
-  if (standing !== undefined) link(context, queue, standing)
+  if (standing !== undefined) link(context, queue, standing, call.endings)
   return { status: 'pushed', id }
 }
 

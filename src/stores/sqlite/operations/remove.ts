@@ -3,7 +3,7 @@ import { JOB_STATES } from '../../../store.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'
-import { endingsOf, newBudget } from '../settle.ts'
+import { Endings } from '../settle.ts'
 
 export function remove(context: StoreContext, request: RemoveRequest): Removed {
   const { statements, queues } = context
@@ -37,22 +37,21 @@ function removeJobs(context: StoreContext, rows: readonly Row[]): number {
   const { statements, queues } = context
   let removed = 0
   let highest = 0
-  const budget = newBudget()
+  const endings = new Endings(context)
   for (const { id = null, queue, fence } of rows) {
     const own = queues.findOrCreate(text(queue))
     const leaveKey = keysOf(context, own, [text(id)])
-    const endings = endingsOf(context, own, [text(id)], budget)
+    endings.look(own, [text(id)])
     const was = statements.get('remove/remove', { id })
     if (was === undefined) continue
-    // The end of one before it may have ended this one, too.
     const state = stateFrom(was.state)
     own.remove(state, text(id))
     leaveKey(text(id), false)
     endings.removed(text(id), isLive(state))
-    endings.settle()
     highest = Math.max(highest, integer(fence))
     removed++
   }
+  endings.settle()
   if (highest > 0) statements.run('remove/fence', { fence: highest })
   return removed
 }

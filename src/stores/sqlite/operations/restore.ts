@@ -1,27 +1,30 @@
-import type { Encoded, FinalState, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
+import type { Encoded, Input, JobRecord, RestoreOutcome } from '../../../store.ts'
 import { withLines } from '../../../values/job-log.ts'
 import { NEVER } from '../../../values/once.ts'
 import { awaitJob, come, link, type Standing, standingOf } from '../graphs.ts'
 import { hasHolder, mark, onceColumns, restoreKey } from '../once.ts'
-import { isLive, type Queue, type StoreContext } from '../queues.ts'
-import { endingsOf } from '../settle.ts'
+import { isLive, type StoreContext } from '../queues.ts'
+import { Endings } from '../settle.ts'
 
 export function restore(context: StoreContext, { records }: Input<'restore'>): RestoreOutcome[] {
-  return records.map((record) => restoreOne(context, record))
+  const endings = new Endings(context)
+  const outcomes = records.map((record) => restoreOne(context, record, endings))
+  endings.settle()
+  return outcomes
 }
 
-function restoreOne(context: StoreContext, record: JobRecord): RestoreOutcome {
-  if (record.state !== 'blocked') return store(context, record)
+function restoreOne(context: StoreContext, record: JobRecord, endings: Endings): RestoreOutcome {
+  if (record.state !== 'blocked') return store(context, record, endings)
   const { id, queue, key, after = [], onDead = 'cancel' } = record
   if (context.statements.get('push/existing', { id, queue, key }) !== undefined) return 'existing'
   const standing = standingOf(context, { after, onDead }, { unknown: (parent) => awaitJob(context, parent) })
   if (typeof standing === 'string') throw new Error('millpond: every unknown parent is awaited')
-  if (standing.isBlocked) return store(context, record, standing)
+  if (standing.isBlocked) return store(context, record, endings, standing)
   const dueAt = Math.max(context.now, record.dueAt)
-  return store(context, { ...record, dueAt, state: dueAt > context.now ? 'scheduled' : 'waiting' }, standing)
+  return store(context, { ...record, dueAt, state: dueAt > context.now ? 'scheduled' : 'waiting' }, endings, standing)
 }
 
-function store(context: StoreContext, record: JobRecord, standing?: Standing): RestoreOutcome {
+function store(context: StoreContext, record: JobRecord, endings: Endings, standing?: Standing): RestoreOutcome {
   const { statements, queues } = context
   const { after: _, waitsFor: _open, onDead: _mode, ...kept } = record
   const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, unique, follows, ...columns } =
@@ -44,17 +47,14 @@ function store(context: StoreContext, record: JobRecord, standing?: Standing): R
   queue.move(null, record.state)
   restoreKey(context, queue, record, isFollower)
   come(context, queue, record.id)
-  if (standing !== undefined) link(context, queue, standing)
+  if (standing !== undefined) link(context, queue, standing, endings)
   if (record.state === 'waiting') queues.lineUp(queue.name)
-  if (!isLive(record.state)) settleRestored(context, queue, record.id, record.state)
+  if (!isLive(record.state)) {
+    // Jobs may have waited for it.
+    endings.look(queue, [record.id])
+    endings.ended(record.id, record.state, true)
+  }
   return 'restored'
-}
-
-/** Jobs may have waited for it. */
-function settleRestored(context: StoreContext, queue: Queue, id: string, state: FinalState): void {
-  const endings = endingsOf(context, queue, [id])
-  endings.ended(id, state, true)
-  endings.settle()
 }
 
 const encodingOf = (encoded: Encoded | null) => encoded?.encoding ?? null

@@ -2,7 +2,7 @@ import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
-import { type Budget, endingsOf, forgetExpired, newBudget, settleRest } from '../settle.ts'
+import { Endings, expiring, settleRest } from '../settle.ts'
 import { dueSchedules } from './schedules.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
@@ -12,7 +12,7 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
   let forgotten = 0
   const hasMoreLinks = settleRest(context)
-  const budget = newBudget()
+  const endings = new Endings(context)
   let rows = statements.all('sweep/look', { now })
   const busy = rows.filter((row) => flag(row.busy))
   for (const row of busy) {
@@ -26,15 +26,16 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.promoted += count
     }
     if (flag(row.line_up) || flag(row.promote)) queues.lineUp(name)
-    if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length, budget))
+    if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length, endings))
     for (const state of FINAL_STATES.filter((one) => flag(row[one]))) {
       const of = { state, limit: limit - swept.expired }
-      forgetExpired(context, queue, of, budget)
+      expiring(context, queue, of, endings)
       const count = statements.run('sweep/expire', { queue: name, now, ...of })
       queue.move(state, null, count)
       swept.expired += count
     }
   }
+  endings.settle()
   if (statements.get('sweep/old_minutes', { now }) !== undefined) {
     statements.run('sweep/add_up_minutes', { now })
     statements.run('sweep/forget_minutes', { now })
@@ -61,7 +62,7 @@ function recount({ statements, queues }: StoreContext, queue: string): void {
   statements.run('graphs/unfounded')
 }
 
-function takeBack(context: StoreContext, queue: Queue, limit: number, budget: Budget): Swept['lost'] {
+function takeBack(context: StoreContext, queue: Queue, limit: number, endings: Endings): Swept['lost'] {
   const { statements, now } = context
   return statements.all('sweep/lost', { queue: queue.name, now, limit }).map((row) => {
     const id = text(row.id)
@@ -71,10 +72,9 @@ function takeBack(context: StoreContext, queue: Queue, limit: number, budget: Bu
     else {
       queue.finish('running', 'dead', id)
       keysOf(context, queue, [id])(id, true)
-      const endings = endingsOf(context, queue, [id], budget)
+      endings.look(queue, [id])
       endings.ended(id, 'dead', queue.keeps('dead'))
       if (!queue.keeps('dead')) statements.run('sweep/remove', { id })
-      endings.settle()
     }
     return { id, queue: queue.name, attempt: integer(row.attempt), state }
   })
