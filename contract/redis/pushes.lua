@@ -14,7 +14,7 @@ local STAGE = false
 -- @return where the graph of a job is decided, if it is not the caller's, and not decided yet
 local function undecided(K, id)
   if redis.call('EXISTS', K.graphs) == 0 then return nil end
-  local graph = string.sub(redis.call('HGET', K.waits, id) or '', 2, 17)
+  local graph = string.sub(redis.call('HGET', K.parents, id) or '', 2, 17)
   local staged = redis.call('ZSCORE', K.graphs, graph) and not (STAGE and STAGE.graph == graph) and redis.call('HGET', K.staged, graph)
   return staged and { 'held', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
 end
@@ -57,6 +57,7 @@ local function push_jobs(K, ids, fired)
   local stored_in_all, any_came, any_soon = 0, false, false
   local full, all_pushed, soon = false, true, false
   local data_at = 1
+  local blocked_due, blocked
 
   -- Stores what has come so far.
   local function store()
@@ -133,8 +134,11 @@ local function push_jobs(K, ids, fired)
         if STAGE then STAGE.store(i, id) end
       elseif STAGE then
         STAGE.store(i, id, place)
+        if due ~= blocked_due then
+          blocked_due, blocked = due, cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
+        end
         states[#states + 1] = id
-        states[#states + 1] = cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
+        states[#states + 1] = blocked
       elseif due > NOW then
         due, soon = math.min(due, NEVER - 1), soon or due < NOW + SOON
         states[#states + 1] = id

@@ -6,14 +6,14 @@
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
--- @include waits.lua
+-- @include parents.lua
 -- @include changed.lua
 -- @include meet.lua
 -- @include staged.lua
 -- @include pushes.lua
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
---      blocked touched awaiting waits parents children ended graphs staged @due @ends
+--      blocked touched awaiting parents children ended graphs staged @due @ends
 -- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in
 --       this call: decide here and now; whole; counts: of each job, how many parents it has; locals: of each, how many of these, the first
 --       ones, are of this partition; runs: of each, whether its onDead is `run`, nil: of none; missing: of each, 1 if
@@ -26,7 +26,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups '
-    .. 'blocked touched awaiting waits parents children ended graphs staged @due @ends')
+    .. 'blocked touched awaiting parents children ended graphs staged @due @ends')
 local home, alone, whole, counts, locals, runs, missing = unpack(HEAD, 11, 17)
 local graph = ARGV[5]
 local UNDECIDED = 60000 -- ms after which a sweep decides
@@ -43,17 +43,27 @@ local state_names, names_of = {}, {}
 local function look_up(parents)
   for first = 1, #parents, MANY do
     local some = { unpack(parents, first, math.min(first + MANY - 1, #parents)) }
-    for i, packed in ipairs(hmget(K.states, some)) do
+    local found = hmget(K.states, some)
+    for i = 1, #some do
+      local packed = found[i]
       if packed and not names_of[packed] then names_of[packed] = cmsgpack.unpack(packed)[1] end
       state_names[some[i]] = packed and names_of[packed]
     end
   end
 end
+
 local function find_parents()
-  local at, found = 1, {}
+  local at, found, own = 1, {}, {}
   for i = 1, #ids do
     from[i] = at
-    for j = 0, locals[i] - 1 do found[#found + 1] = parent_at(i, j) end
+    for j = 0, locals[i] - 1 do
+      local id = parent_at(i, j)
+      if not own[id] then
+        own[id] = true
+        found[#found + 1] = id
+      end
+    end
+    own[ids[i]] = true
     at = at + (counts[i] + (missing and missing[i] or 0)) * 16
   end
   look_up(found)
@@ -67,41 +77,52 @@ end
 
 -- Of jobs of this call: those that are stored; the ids that stand for others; those that are refused.
 local stored, stand_for, refused = {}, {}, {}
-local staged, waits, parents, places, links = {}, {}, {}, {}, {}
-local open, all, doom, own
+local staged, values, places, children = {}, {}, {}, {}
+local PART_BEHIND = link_entry('', PART)
+-- Of the job that is looked at: its ids of parents, those with an open link first; how many these are; the first one that ended badly.
+local id_bytes, open_count, doom, doomed_by
 STAGED = true
 
 -- Reads the parents of a job. @return the one that is unknown
-local function read_parents(i, id)
-  open, all, doom, own = {}, {}, nil, {}
-  for j = 0, counts[i] - 1 do
+local function read_parents(i)
+  local first, count = from[i], counts[i]
+  id_bytes, open_count, doom = string.sub(ARGV[6], first, first + count * 16 - 1), count, nil
+  local closed, is_changed = nil, false
+  for j = 0, count - 1 do
     local given = parent_at(i, j)
     local parent = stand_for[given] or given
-    all[#all + 1] = parent
-    if j >= locals[i] or stored[parent] then
-      open[#open + 1] = parent
-    else
+    is_changed = is_changed or parent ~= given
+    if j < locals[i] and not stored[parent] then
       local state = not refused[parent] and state_now(parent)
       if not state then return given end
-      if not FINAL[state] then
-        part_ended(K, parent)
-        open[#open + 1] = parent
-      elseif state ~= 'done' and not (runs and runs[i]) then doom = doom or parent .. FINAL[state] end
-    end
-    if j < locals[i] then
-      own[#own + 1] = '0'
-      own[#own + 1] = parent .. id .. PART
+      local ended = FINAL[state]
+      if ended then
+        closed = closed or {}
+        closed[j] = true
+        if ended ~= DONE and not (runs and runs[i]) and not doom then doom, doomed_by = ended, parent end
+      else part_ended(K, parent) end
     end
   end
-  return missing and missing[i] > 0 and parent_at(i, counts[i]) or nil
+  if missing and missing[i] > 0 then return parent_at(i, count) end
+  if closed or is_changed then
+    local open, others = {}, {}
+    for j = 0, count - 1 do
+      local given = parent_at(i, j)
+      local list = (doom or closed and closed[j]) and others or open
+      if not doom or (stand_for[given] or given) ~= doomed_by then list[#list + 1] = stand_for[given] or given end
+    end
+    open_count = #open
+    id_bytes = (doom and doomed_by or '') .. table.concat(open) .. table.concat(others)
+  end
+  return nil
 end
 
 local refusals = {}
 STAGE = {
   graph = graph,
-  refuse = function(i, id)
+  refuse = function(i)
     if refusals[i] == nil then
-      local parent = read_parents(i, id)
+      local parent = read_parents(i)
       refusals[i] = parent and { 'orphan', parent } or false
     end
     return refusals[i]
@@ -112,19 +133,23 @@ STAGE = {
   end,
   store = function(i, id, place)
     stored[id] = true
-    staged[#staged + 1] = id
-    local kind = not place and 'f' or doom and 'x' or runs and runs[i] and 'r' or 'c'
-    waits[#waits + 1], waits[#waits + 2] = id, kind .. graph .. (not place and '' or doom or table.concat(open))
+    local n = #staged + 1
+    staged[n] = id
+    local kind = not place and 'f' or doom and tostring(doom) or runs and runs[i] and 'r' or 'c'
+    values[#values + 1], values[#values + 2] = id, parents_value(kind, graph, open_count, id_bytes)
     if place then places[#places + 1], places[#places + 2] = text(place), id end
-    if #all > 0 then parents[#parents + 1], parents[#parents + 2] = id, table.concat(all) end
-    for j = 1, #own do links[#links + 1] = own[j] end
+    local link = locals[i] > 0 and id .. PART_BEHIND
+    for j = 0, locals[i] - 1 do
+      local given = parent_at(i, j)
+      local parent = stand_for[given] or given
+      children[parent] = children[parent] and children[parent] .. link or link
+    end
   end,
   flush = function()
-    call('HSET', K.waits, waits)
-    call('HSET', K.parents, parents)
+    call('HSET', K.parents, values)
     call('ZADD', K.awaiting, places)
-    call('ZADD', K.children, links)
-    waits, parents, places, links = {}, {}, {}, {}
+    add_links(K, children)
+    values, places, children = {}, {}, {}
   end,
 }
 

@@ -1,5 +1,5 @@
 -- What stage and decided share: the jobs of a graph in this partition, all of which wait until it is decided. The layout of `staged` is told
--- in common.lua. It needs the keys of waits.lua, and staged.
+-- in common.lua. It needs the keys of parents.lua, and staged.
 
 local function staged_value(mark, home, ids) return struct.pack('>c1Bc0', mark, #home, home) .. ids end
 
@@ -9,12 +9,14 @@ local function staged_head(value)
   return string.sub(value, 1, 1), string.sub(value, 3, 2 + length), 3 + length
 end
 
+-- Not one that was cancelled meanwhile.
+local function is_blocked(K, id) return redis.call('ZSCORE', K.awaiting, id) and true end
+
 -- Removes a job of the graph, unless somebody has ended it meanwhile.
 local function unstage(K, graph, id)
-  local value = redis.call('HGET', K.waits, id)
-  if not value or string.sub(value, 2, 17) ~= graph then return end
+  local value = redis.call('HGET', K.parents, id)
+  if not value or string.sub(value, 2, 17) ~= graph or string.sub(value, 1, 1) ~= 'f' and not is_blocked(K, id) then return end
   remove_one(K, id, state_of(K, id), function() return facts_of(K, id) end, DONE)
-  redis.call('HDEL', K.waits, id)
 end
 
 -- Starts or removes up to so many jobs of the graph, all at the end. @return how many are left
@@ -29,14 +31,14 @@ local function decide_staged(K, graph, is_committed, limit, kept)
   end
   local ids = {}
   for at = from, math.min(#value, from + limit * 16 - 1), 16 do ids[#ids + 1] = string.sub(value, at, at + 15) end
-  local waits, count = is_committed and hmget(K.waits, ids), 0
+  local values, count = is_committed and hmget(K.parents, ids), 0
   for i = 1, #ids do
     if read_bytes >= LARGE then break end
     count = i
     if not is_committed then unstage(K, graph, ids[i])
-    elseif waits[i] and string.sub(waits[i], 2, 17) == graph then
-      if string.sub(waits[i], 1, 1) == 'f' then redis.call('HDEL', K.waits, ids[i])
-      elseif is_over(waits[i]) then go_on(K, ids[i], waits[i], kept) end
+    elseif values[i] and string.sub(values[i], 2, 17) == graph then
+      if string.sub(values[i], 1, 1) == 'f' then redis.call('HDEL', K.parents, ids[i])
+      elseif is_over(values[i]) and is_blocked(K, ids[i]) then go_on(K, ids[i], values[i], kept) end
     end
   end
   local rest = string.sub(value, from + count * 16)

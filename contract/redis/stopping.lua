@@ -15,7 +15,8 @@ local function stop(K, id, state, list)
   if state == 'scheduled' then redis.call('ZREM', K.scheduled, id)
   elseif state == 'blocked' then
     redis.call('ZREM', K.awaiting, id)
-    redis.call('HDEL', K.waits, id)
+    local value = redis.call('HGET', K.parents, id)
+    redis.call('HSET', K.parents, id, string.sub(value, 1, 17) .. '\0\0\0' .. string.sub(value, 21))
   else leave(K, list[3], list[1], id, list[5], list[9]) end
   return false
 end

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import type { NewJob, PushOutcome } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import type { StoreContext } from './context.ts'
-import { adoptAll, decide, finishIn, linkAll, linkBytes, linkIn } from './links.ts'
+import { adoptAll, decide, finishIn, linkAll, linkBytes } from './links.ts'
 import { kinOf } from './operations/relatives.ts'
 import { whereAre } from './owners.ts'
 import type { Partition } from './partition.ts'
@@ -20,8 +20,6 @@ import { ID_BYTES, idBytes, idText } from './wire.ts'
 
 /** Begins that may fail because somebody else changes the parents meanwhile. */
 const MOST_TRIES = 100
-/** Links of a parent that are looked at in one call. */
-const MOST_LINKS = 1000
 
 /** What was found out so far. */
 interface Facts {
@@ -263,17 +261,16 @@ class GraphPush {
   async #adopt(within: string, jobs: readonly NewJob[]): Promise<boolean> {
     const home = this.#homeOfParent(within, this.#jobs.length)
     if (home === undefined) return false
-    const isLive = async (from: Buffer | null, limit: number) => {
-      const [kin] = await kinOf(this.#context, home, [within], limit, from)
-      const isEnded = !kin || kin.state === 'done' || kin.state === 'dead' || kin.state === 'cancelled'
-      if (isEnded) this.#facts.ended.add(within)
-      return isEnded ? undefined : kin.links
+    const look = async (from: Buffer | '') => {
+      const [kin] = await kinOf(this.#context, home, [within], from)
+      const isLive = kin && kin.state !== 'done' && kin.state !== 'dead' && kin.state !== 'cancelled'
+      if (!isLive) this.#facts.ended.add(within)
+      return isLive ? kin : undefined
     }
-    for (let from: Buffer | null = null; ; ) {
-      const links = await isLive(from, MOST_LINKS)
-      if (links === undefined) return false
-      const pairs = links.flatMap((link) => {
-        const { child, part } = linkIn(link)
+    for (let from: Buffer | '' = ''; ; ) {
+      const kin = await look(from)
+      if (kin === undefined) return false
+      const pairs = kin.links.flatMap(({ child, part }) => {
         const at = this.#places.get(idText(child)) ?? -1
         // A later job of the call was not there when this one was pushed.
         const own = jobs.filter((job) => at < (this.#places.get(job.id) ?? 0) && job.id !== idText(child))
@@ -285,9 +282,9 @@ class GraphPush {
       await linkAll(this.#context, own)
       const adopted = await adoptAll(this.#context, within, open, false)
       // Its own end may have been told to the child already.
-      if ([...waiting, ...adopted].includes(false) && (await isLive(null, 0)) === undefined) return false
-      from = links.at(-1) ?? null
-      if (links.length < MOST_LINKS) return true
+      if ([...waiting, ...adopted].includes(false) && (await look('')) === undefined) return false
+      from = kin.from
+      if (from.length === 0) return true
     }
   }
 
