@@ -71,16 +71,21 @@ local function add_ended(K, member, state)
   has_ended = true
 end
 
+-- Jobs whose graph is not decided, so that children may still come to them: they are told when it is.
+local undecided_ids = {}
+
 -- A live job has ended. To be called before `forget`.
 local function end_parent(K, id, state)
-  if not has_children(K) or redis.call('HEXISTS', K.children, id) == 0 then return end
+  if undecided_ids[id] or not has_children(K) or redis.call('HEXISTS', K.children, id) == 0 then return end
   redis.call('HDEL', K.queue, 'settled:' .. id)
   add_ended(K, id, state)
 end
 
 -- A job lives again whose children have not been told yet how it ended before: those that come now are not among them.
+local any_ended
 local function part_ended(K, id)
-  local score = redis.call('ZSCORE', K.ended, id)
+  if any_ended == nil then any_ended = redis.call('EXISTS', K.ended) == 1 end
+  local score = any_ended and redis.call('ZSCORE', K.ended, id)
   if not score then return end
   local links = links_of(K, id, redis.call('HGET', K.queue, 'settled:' .. id), math.huge)
   for _, link in ipairs(links) do redis.call('ZADD', K.ended, score, id .. link) end
@@ -118,6 +123,6 @@ local function forget_links(K, ids)
   if redis.call('EXISTS', K.parents) == 1 then call('HDEL', K.parents, ids) end
   if not has_children(K) then return end
   for i = 1, #ids do
-    if not redis.call('ZSCORE', K.ended, ids[i]) then forget_children(K, ids[i]) end
+    if not undecided_ids[ids[i]] and not redis.call('ZSCORE', K.ended, ids[i]) then forget_children(K, ids[i]) end
   end
 end

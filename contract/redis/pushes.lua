@@ -8,7 +8,7 @@ end
 
 -- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be cancelled at once, so that it takes
 -- no key and no capacity; store(i, id, place): it is stored; flush(): so are
--- all that came so far; meet(id, existing): one stands for it, nil: none.
+-- all that came so far.
 local STAGE = false
 
 -- @return where the graph of a job is decided, if it is not the caller's, and not decided yet
@@ -100,16 +100,13 @@ local function push_jobs(K, ids, fired)
       taken[id] = true
     elseif existing then
       outcomes[i + 1] = held or existing
-      if STAGE then STAGE.meet(id, string.sub(existing, 1, 16)) end
       all_pushed = false
     elseif room <= 0 then
       outcomes[i + 1] = 1
       full, all_pushed = true, false
-      if STAGE then STAGE.meet(id, nil) end
     elseif STAGE and STAGE.refuse(i, id) then
       outcomes[i + 1] = STAGE.refuse(i, id)
       all_pushed = false
-      STAGE.meet(id, nil)
     else
       local is_doomed = STAGE and STAGE.is_doomed()
       outcomes[i + 1] = 0

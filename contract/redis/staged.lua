@@ -9,17 +9,16 @@ local function staged_head(value)
   return string.sub(value, 1, 1), string.sub(value, 3, 2 + length), 3 + length
 end
 
--- Not one that was cancelled meanwhile.
-local function is_blocked(K, id) return redis.call('ZSCORE', K.awaiting, id) and true end
-
--- Removes a job of the graph, unless somebody has ended it meanwhile.
+-- Removes a job of the graph, unless somebody has cancelled it meanwhile.
 local function unstage(K, graph, id)
-  local value = redis.call('HGET', K.parents, id)
-  if not value or string.sub(value, 2, 17) ~= graph or string.sub(value, 1, 1) ~= 'f' and not is_blocked(K, id) then return end
-  remove_one(K, id, state_of(K, id), function() return facts_of(K, id) end, DONE)
+  local value, state = redis.call('HGET', K.parents, id), state_of(K, id)
+  if not state then return forget_children(K, id) end
+  if not value or string.sub(value, 2, 17) ~= graph then return end
+  if state[1] == 'blocked' or string.sub(value, 1, 1) == 'f' then remove_one(K, id, state, function() return facts_of(K, id) end, DONE) end
 end
 
--- Starts or removes up to so many jobs of the graph, all at the end. @return how many are left
+-- Starts or removes up to so many jobs of the graph, all at the end. Of those that ended before it was decided, the children are told now:
+-- some of them may have come since. @return how many are left
 local function decide_staged(K, graph, is_committed, limit, kept)
   local value = redis.call('HGET', K.staged, graph)
   if not value then return 0 end
@@ -35,10 +34,17 @@ local function decide_staged(K, graph, is_committed, limit, kept)
   for i = 1, #ids do
     if read_bytes >= LARGE then break end
     count = i
-    if not is_committed then unstage(K, graph, ids[i])
-    elseif values[i] and string.sub(values[i], 2, 17) == graph then
+    if not is_committed then
+      unstage(K, graph, ids[i])
+    elseif not values[i] then
+      if redis.call('HEXISTS', K.jobs, ids[i]) == 0 then end_parent(K, ids[i], REMOVED) end
+    elseif string.sub(values[i], 2, 17) == graph then
       if string.sub(values[i], 1, 1) == 'f' then redis.call('HDEL', K.parents, ids[i])
-      elseif is_over(values[i]) and is_blocked(K, ids[i]) then go_on(K, ids[i], values[i], kept) end
+      elseif is_over(values[i]) then
+        local name = (state_of(K, ids[i]) or NEW_STATE)[1]
+        if name == 'blocked' then go_on(K, ids[i], values[i], kept)
+        elseif name == 'cancelled' then end_parent(K, ids[i], CANCELLED) end
+      end
     end
   end
   local rest = string.sub(value, from + count * 16)
