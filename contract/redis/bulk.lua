@@ -11,7 +11,7 @@
 -- @include filter.lua
 -- bulk: one change to the jobs of a state that pass a filter, in one partition, a step at a time.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
---      groups blocked touched awaiting waits parents children ended @due @ends
+--      groups blocked touched awaiting parents children ended graphs @due @ends
 -- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
 --       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
@@ -22,7 +22,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors '
-    .. 'lines slots groups blocked touched awaiting waits parents children ended @due @ends')
+    .. 'lines slots groups blocked touched awaiting parents children ended graphs @due @ends')
 local filter, change, most, until_time, priority, run_at = HEAD[9] or {}, HEAD[10], HEAD[11], HEAD[12], HEAD[13], HEAD[14]
 local kept, limits = keep(K, false)
 local is_final = NEWEST_FIRST[state]

@@ -7,7 +7,7 @@
 -- @include stopping.lua
 -- cancel: jobs are not wanted any more.
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups blocked touched
---      awaiting waits parents children ended @due @ends
+--      awaiting parents children ended graphs @due @ends
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited, was scheduled or blocked, 4: while it
@@ -16,7 +16,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting cancelled results progress errors '
-    .. 'lines slots groups blocked touched awaiting waits parents children ended @due @ends')
+    .. 'lines slots groups blocked touched awaiting parents children ended graphs @due @ends')
 local FINAL = { done = 0, dead = 1, cancelled = 2 }
 local outcomes = {}
 local kept, limits = keep(K, false)

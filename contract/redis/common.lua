@@ -48,11 +48,12 @@
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
 --   awaiting   ZSET of blocked jobs by place
---   waits      HASH id of a blocked job → `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; the ids of the
---              parents for which it waits. Where one ended badly, while its graph is not decided: `x`, the graph, that parent, a digit as
---              in `ended`. Of a follower that is not decided: `f` and the graph.
---   parents    HASH id of a job → the ids of its parents
---   children   ZSET of links, all of score 0: the parent, the child, the part of the child
+--   parents    HASH id of a job → its kind: `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; how many of its
+--              links are open (three bytes, big-endian); the ids of its parents, those with an open link first. Where a parent ended badly,
+--              while the graph was not decided, the kind is the digit for that, as in `ended`, and that parent comes first. Of a follower
+--              whose graph is not decided, the kind is `f`.
+--   children   HASH id of a job → how many further pages its links have (three bytes), and its last links: each the child, and the child's
+--              part with its length before it (one byte). The id and a number from 0 (three bytes) → the links before those
 --   ended      ZSET of parents that have ended, whose children are still to be told; or single links. Its score is 4 times a number of
 --              its own, and how it ended: 0 done, 1 dead, 2 cancelled, 3 removed
 --   graphs     ZSET of graphs with jobs here that are not decided, by when they were stored
@@ -62,8 +63,8 @@
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
---              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: the link up to which the children of that
---              parent were told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
+--              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: where the links of that parent begin whose
+--              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
 --              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting

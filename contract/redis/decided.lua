@@ -5,11 +5,11 @@
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
--- @include waits.lua
+-- @include parents.lua
 -- @include staged.lua
 -- decided: the jobs of a graph that was decided start, or go.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
---      blocked touched awaiting waits parents children ended graphs staged @due @ends
+--      blocked touched awaiting parents children ended graphs staged @due @ends
 -- Head: committed: whether they start; limit: at most so many.
 -- In:  the id of the graph.
 -- Out: [left]: how many are left to another call. Then links.
@@ -17,7 +17,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups '
-    .. 'blocked touched awaiting waits parents children ended graphs staged @due @ends')
+    .. 'blocked touched awaiting parents children ended graphs staged @due @ends')
 local kept, limits = keep(K, false)
 local left = decide_staged(K, ARGV[3], HEAD[6], HEAD[7], kept)
 if HEAD[6] then gone_on_all(K, kept, limits) else removed_all(K, limits) end

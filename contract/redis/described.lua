@@ -14,9 +14,8 @@ local function describe(K, out, id, record, state)
   out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
   out[n + 13], out[n + 14] = told[2], false
   if state[1] == 'blocked' then
-    local waits = redis.call('HGET', K.waits, id)
-    local kind = string.sub(waits, 1, 1)
-    out[n + 14] = kind == 'x' and 'c0' or kind .. (#waits - 17) / 16
+    local kind, open = struct.unpack('>c1xxxxxxxxxxxxxxxxI3', redis.call('HGET', K.parents, id))
+    out[n + 14] = (kind == 'r' and 'r' or 'c') .. open
   end
   return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #(told[2] or '') + #record
 end

@@ -1,7 +1,7 @@
 -- @include common.lua
 -- drop: a partition of a queue that is removed goes, between the steps of `unregister`.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits
---       lines slots groups names touched tickets held blocked unused remembered awaiting waits parents children ended graphs staged @due
+--       lines slots groups names touched tickets held blocked unused remembered awaiting parents children ended graphs staged @due
 --      @ends
 -- Head: floor: as `unregister` gave it; nil: only look whether something is there.
 -- In:  nothing.
@@ -10,7 +10,7 @@
 --      again.
 
 local NAMES = 'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits '
-  .. 'lines slots groups names touched tickets held blocked unused remembered awaiting waits parents children ended graphs staged '
+  .. 'lines slots groups names touched tickets held blocked unused remembered awaiting parents children ended graphs staged '
   .. '@due @ends'
 local K = keys_of(NAMES)
 local floor = HEAD[6]

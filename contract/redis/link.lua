@@ -27,8 +27,8 @@ for i, part in ipairs(HEAD[6]) do
       parted[parent] = true
       part_ended(K, parent)
     end
-    adding[#adding + 1], adding[#adding + 2] = '0', link
+    adding[parent] = (adding[parent] or '') .. link_entry(string.sub(link, 17, 32), part)
   end
 end
-call('ZADD', K.children, adding)
+add_links(K, adding)
 return with_links(K, out)

@@ -1,19 +1,67 @@
 -- What scripts share that end jobs for which others wait, or remove them: graphs.md. It needs the keys queue, parents, children, ended and
--- @ends.
+-- @ends. The layout of `children` is told in common.lua.
 
 local DONE, DEAD, CANCELLED, REMOVED = 0, 1, 2, 3 -- how a parent ended, as in `ended`
 local MOST_LINKS = 1000 -- that one answer tells
-local BEHIND = string.rep('\255', 17) -- behind a job's id: after all of its children
+local FULL = 2000 -- bytes from which on a page gets no more links
+
+-- A link in a page: the child, and its part with its length before it.
+local function link_entry(child, part) return child .. string.char(#part) .. part end
+
+local function page_name(parent, number) return parent .. struct.pack('>I3', number) end
+
+-- children: of each parent, its new links, one after the other.
+local function add_links(K, children)
+  local parents, puts = {}, {}
+  for parent in pairs(children) do parents[#parents + 1] = parent end
+  for first = 1, #parents, MANY do
+    local some = { unpack(parents, first, math.min(first + MANY - 1, #parents)) }
+    for i, page in ipairs(hmget(K.children, some)) do
+      page = page or '\0\0\0'
+      if #page > FULL then
+        local number = struct.unpack('>I3', page)
+        puts[#puts + 1], puts[#puts + 2] = page_name(some[i], number), string.sub(page, 4)
+        page = struct.pack('>I3', number + 1)
+      end
+      puts[#puts + 1], puts[#puts + 2] = some[i], page .. children[some[i]]
+    end
+  end
+  call('HSET', K.children, puts)
+end
+
+-- @return up to so many of a job's links, oldest first, each the child and its part; where the others begin, to be given as `from`, nil: none
+local function links_of(K, id, from, limit)
+  local last, links, page, at = redis.call('HGET', K.children, id), {}, 0, 1
+  if not last then return links, nil end
+  local count = struct.unpack('>I3', last)
+  if from then
+    page, at = string.match(from, '(%d+):(%d+)')
+    page, at = tonumber(page), tonumber(at)
+  end
+  while page <= count do
+    local bytes = page < count and redis.call('HGET', K.children, page_name(id, page)) or string.sub(last, 4)
+    while at <= #bytes do
+      if #links == limit then return links, page .. ':' .. at end
+      local behind = at + 17 + string.byte(bytes, at + 16)
+      links[#links + 1] = string.sub(bytes, at, at + 15) .. string.sub(bytes, at + 17, behind - 1)
+      at = behind
+    end
+    page, at = page + 1, 1
+  end
+  return links, nil
+end
+
+local function forget_children(K, id)
+  local last = redis.call('HGET', K.children, id)
+  if not last then return end
+  for number = 0, struct.unpack('>I3', last) - 1 do redis.call('HDEL', K.children, page_name(id, number)) end
+  redis.call('HDEL', K.children, id)
+end
 
 local any_children
 local function has_children(K)
   if any_children == nil then any_children = redis.call('EXISTS', K.children) == 1 end
   return any_children
-end
-
--- @return up to so many of a job's links, by child, behind this one; nil: from the first
-local function links_of(K, id, from, limit)
-  return redis.call('ZRANGEBYLEX', K.children, '(' .. (from or id), '(' .. id .. BEHIND, 'LIMIT', 0, limit)
 end
 
 -- Ended jobs, or single links, whose children are to be told.
@@ -23,39 +71,39 @@ local function add_ended(K, member, state)
   has_ended = true
 end
 
+-- Jobs whose graph is not decided, so that children may still come to them: they are told when it is.
+local undecided_ids = {}
+
 -- A live job has ended. To be called before `forget`.
 local function end_parent(K, id, state)
-  if not has_children(K) or #links_of(K, id, nil, 1) == 0 then return end
+  if undecided_ids[id] or not has_children(K) or redis.call('HEXISTS', K.children, id) == 0 then return end
   redis.call('HDEL', K.queue, 'settled:' .. id)
   add_ended(K, id, state)
 end
 
 -- A job lives again whose children have not been told yet how it ended before: those that come now are not among them.
+local any_ended
 local function part_ended(K, id)
-  local score = redis.call('ZSCORE', K.ended, id)
+  if any_ended == nil then any_ended = redis.call('EXISTS', K.ended) == 1 end
+  local score = any_ended and redis.call('ZSCORE', K.ended, id)
   if not score then return end
-  local from = redis.call('HGET', K.queue, 'settled:' .. id) or nil
-  for _, link in ipairs(links_of(K, id, from, -1)) do redis.call('ZADD', K.ended, score, link) end
+  local links = links_of(K, id, redis.call('HGET', K.queue, 'settled:' .. id), math.huge)
+  for _, link in ipairs(links) do redis.call('ZADD', K.ended, score, id .. link) end
   redis.call('ZREM', K.ended, id)
   redis.call('HDEL', K.queue, 'settled:' .. id)
 end
 
--- Adds to an answer what `ended` holds, oldest first: per job [member, score, more, link…].
+-- Adds to an answer what `ended` holds, oldest first: per job [member, score, from, link…]. from: where the links begin that are left, or
+-- nothing.
 local function tell_ended(K, told)
   local count, ended = 0, redis.call('ZRANGE', K.ended, 0, MOST_LINKS - 1, 'WITHSCORES')
   for i = 1, #ended, 2 do
     if count >= MOST_LINKS then break end
-    local member, one = ended[i], { ended[i], ended[i + 1], 0 }
-    if #member > 16 then
-      one[4] = member
-    else
-      local most = MOST_LINKS - count
-      local links = links_of(K, member, redis.call('HGET', K.queue, 'settled:' .. member) or nil, most + 1)
-      if #links > most then one[3] = 1 end
-      for j = 1, math.min(#links, most) do one[3 + j] = links[j] end
-    end
-    count = count + #one - 3
-    told[#told + 1] = one
+    local member, links, from = ended[i], {}, nil
+    if #member > 16 then links[1] = string.sub(member, 17)
+    else links, from = links_of(K, member, redis.call('HGET', K.queue, 'settled:' .. member), MOST_LINKS - count) end
+    count = count + #links
+    told[#told + 1] = { member, ended[i + 1], from or '', unpack(links) }
   end
 end
 
@@ -75,8 +123,6 @@ local function forget_links(K, ids)
   if redis.call('EXISTS', K.parents) == 1 then call('HDEL', K.parents, ids) end
   if not has_children(K) then return end
   for i = 1, #ids do
-    if not redis.call('ZSCORE', K.ended, ids[i]) then
-      redis.call('ZREMRANGEBYLEX', K.children, '(' .. ids[i], '(' .. ids[i] .. BEHIND)
-    end
+    if not undecided_ids[ids[i]] and not redis.call('ZSCORE', K.ended, ids[i]) then forget_children(K, ids[i]) end
   end
 end

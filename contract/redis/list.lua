@@ -5,7 +5,7 @@
 -- @include ordered.lua
 -- @include filter.lua
 -- list: one queue partition's jobs in one state, a page at a time.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting waits
+-- KEYS: queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting parents
 -- Head: state, limit, after, filter. after: nil: from the first; else where the last job of the page before stood: [true, priority, place,
 --      time], or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one
 --      for final states), or with ties from the first of that time. The time is when it got its place, is due, when its lease ends, or when
@@ -16,7 +16,7 @@
 --      Waiting jobs in the order of claiming, blocked ones by place, scheduled ones soonest first, running ones by lease, final ones newest first.
 -- Invariant: looks at `limit` jobs at most, and costs them and a search, however deep it is.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting waits')
+local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting parents')
 local filter = HEAD[9]
 local out = { 0, 0 }
 

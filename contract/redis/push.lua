@@ -3,7 +3,7 @@
 -- @include run.lua
 -- @include pushes.lua
 -- push: stores jobs.
--- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting waits graphs staged @due
+-- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else
 --      nil.
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1.
@@ -19,5 +19,5 @@
 --      again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
-local K = keys_of('queue jobs states keys scheduled pages waiting lines touched awaiting waits graphs staged @due')
+local K = keys_of('queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due')
 return push_jobs(K, ids_in(ARGV[3]))

@@ -8,13 +8,13 @@ end
 
 -- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be cancelled at once, so that it takes
 -- no key and no capacity; store(i, id, place): it is stored; flush(): so are
--- all that came so far; meet(id, existing): one stands for it, nil: none.
+-- all that came so far.
 local STAGE = false
 
 -- @return where the graph of a job is decided, if it is not the caller's, and not decided yet
 local function undecided(K, id)
   if redis.call('EXISTS', K.graphs) == 0 then return nil end
-  local graph = string.sub(redis.call('HGET', K.waits, id) or '', 2, 17)
+  local graph = string.sub(redis.call('HGET', K.parents, id) or '', 2, 17)
   local staged = redis.call('ZSCORE', K.graphs, graph) and not (STAGE and STAGE.graph == graph) and redis.call('HGET', K.staged, graph)
   return staged and { 'held', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
 end
@@ -57,6 +57,7 @@ local function push_jobs(K, ids, fired)
   local stored_in_all, any_came, any_soon = 0, false, false
   local full, all_pushed, soon = false, true, false
   local data_at = 1
+  local blocked_due, blocked
 
   -- Stores what has come so far.
   local function store()
@@ -99,16 +100,13 @@ local function push_jobs(K, ids, fired)
       taken[id] = true
     elseif existing then
       outcomes[i + 1] = held or existing
-      if STAGE then STAGE.meet(id, string.sub(existing, 1, 16)) end
       all_pushed = false
     elseif room <= 0 then
       outcomes[i + 1] = 1
       full, all_pushed = true, false
-      if STAGE then STAGE.meet(id, nil) end
     elseif STAGE and STAGE.refuse(i, id) then
       outcomes[i + 1] = STAGE.refuse(i, id)
       all_pushed = false
-      STAGE.meet(id, nil)
     else
       local is_doomed = STAGE and STAGE.is_doomed()
       outcomes[i + 1] = 0
@@ -133,8 +131,11 @@ local function push_jobs(K, ids, fired)
         if STAGE then STAGE.store(i, id) end
       elseif STAGE then
         STAGE.store(i, id, place)
+        if due ~= blocked_due then
+          blocked_due, blocked = due, cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
+        end
         states[#states + 1] = id
-        states[#states + 1] = cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
+        states[#states + 1] = blocked
       elseif due > NOW then
         due, soon = math.min(due, NEVER - 1), soon or due < NOW + SOON
         states[#states + 1] = id

@@ -6,7 +6,7 @@
 -- @include log.lua
 -- restore: jobs are put back as they were.
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered awaiting
---      waits parents @due @ends
+--      parents @due @ends
 -- Head: floor, partitions: as of `push`.
 -- In:  eight items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
 --      timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is `run`; the
@@ -17,7 +17,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered '
-    .. 'awaiting waits parents @due @ends')
+    .. 'awaiting parents @due @ends')
 local floor, partitions = HEAD[6], HEAD[7]
 local settings = redis.call('HMGET', K.queue, 'listed', 'run', 'limits', 'keepDone', 'keepDead', 'places')
 GROUPED = settings[3] == 'groups'
@@ -59,8 +59,7 @@ local function restore(id, list, data, parents, lines, ...)
       redis.call('ZADD', K.scheduled, text(NEVER), id)
     elseif state == 'blocked' then
       redis.call('ZADD', K.awaiting, text(place), id)
-      redis.call('HSET', K.waits, id, (list[18] and 'r' or 'c') .. string.rep('\0', 16) .. parents)
-      redis.call('HSET', K.parents, id, parents)
+      redis.call('HSET', K.parents, id, struct.pack('>c1c16I3', list[18] and 'r' or 'c', string.rep('\0', 16), #parents / 16) .. parents)
     elseif state == 'scheduled' then
       redis.call('ZADD', K.scheduled, text(due), id)
       soon = soon or due < NOW + SOON

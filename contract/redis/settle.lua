@@ -5,10 +5,10 @@
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
--- @include waits.lua
+-- @include parents.lua
 -- settle: parents of jobs of this partition have ended.
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups
---      blocked touched awaiting waits parents children ended graphs @due @ends
+--      blocked touched awaiting parents children ended graphs @due @ends
 -- Head: nothing further.
 -- In:  per link 33 bytes: the child, the parent, and a digit, as in `ended`.
 -- Out: [done, released, id…]: how many of the links it has looked at, if jobs are large not all; how many jobs wait for nothing any more; the
@@ -17,7 +17,7 @@
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups '
-    .. 'blocked touched awaiting waits parents children ended graphs @due @ends')
+    .. 'blocked touched awaiting parents children ended graphs @due @ends')
 local kept, limits = keep(K, false)
 local done = 0
 for at = 1, #ARGV[3], 33 do

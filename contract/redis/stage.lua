@@ -6,125 +6,102 @@
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
--- @include waits.lua
+-- @include parents.lua
 -- @include changed.lua
 -- @include meet.lua
 -- @include staged.lua
 -- @include pushes.lua
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
---      blocked touched awaiting waits parents children ended graphs staged @due @ends
--- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in
---       this call: decide here and now; whole; counts: of each job, how many parents it has; locals: of each, how many of these, the first
---       ones, are of this partition; runs: of each, whether its onDead is `run`, nil: of none; missing: of each, 1 if
---       the job that it is part of has ended, whose id then stands behind its parents, else 0; nil: of none. A parent that is in no partition
---       counts among those of this one.
--- In:  as of `push`; then the id of the graph, and the ids of all parents, one after the other.
+--      blocked touched awaiting parents children ended graphs staged @due @ends
+-- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in this call: decide here
+--       and now; whole; parents: of each job, how many bytes its value in `parents` has; children: of each, how many its value in `children`
+--       has, of its children in the call; known: of each, how many of its parents, the first ones, are in this partition, but not in the
+--       call, nil: of all none; ended: of each, 1 if the job that it is part of has ended or is unknown, whose id then stands behind its
+--       parents, else 0, nil: of all.
+-- In:  as of `push`; then the id of the graph; then of each job its value in `parents` and that in `children`. A parent that is in no
+--      partition counts among those of this one.
 -- Out: as of `push`, and of a job with an unknown parent: `orphan` and that parent, a list. `held` is of jobs of other graphs. Then links.
--- Invariant: without `alone`, nothing is counted as pushed, and nothing starts, before `decided`. Links to the parents of this partition are
---      made here, those to others by `link`.
+--      With `alone`, nothing was stored if a job has `held`, or one with children in the call was not stored, or, of `whole`, any was not,
+--      unless it is there.
+-- Invariant: without `alone`, nothing is counted as pushed, and nothing starts, before `decided`. Links between jobs of the call, and those to
+--      parents of this partition, are made here, the others by `link`.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups '
-    .. 'blocked touched awaiting waits parents children ended graphs staged @due @ends')
-local home, alone, whole, counts, locals, runs, missing = unpack(HEAD, 11, 17)
+    .. 'blocked touched awaiting parents children ended graphs staged @due @ends')
+local home, alone, whole, parents_sizes, children_sizes, known, ended = unpack(HEAD, 11, 17)
 local graph = ARGV[5]
 local UNDECIDED = 60000 -- ms after which a sweep decides
 local FINAL = { done = DONE, dead = DEAD, cancelled = CANCELLED }
-local ids, from = ids_in(ARGV[3]), {}
+local ids, from = ids_in(ARGV[3]), { 1 } -- from: where the values of each job begin
+for i = 1, #ids do from[i + 1] = from[i] + parents_sizes[i] + (ended and ended[i] * 16 or 0) + children_sizes[i] end
 
-local function parent_at(i, j)
-  local at = from[i] + j * 16
-  return string.sub(ARGV[6], at, at + 15)
-end
-
--- The states of parents of this partition, as they were before this call.
-local state_names, names_of = {}, {}
-local function look_up(parents)
-  for first = 1, #parents, MANY do
-    local some = { unpack(parents, first, math.min(first + MANY - 1, #parents)) }
-    for i, packed in ipairs(hmget(K.states, some)) do
-      if packed and not names_of[packed] then names_of[packed] = cmsgpack.unpack(packed)[1] end
-      state_names[some[i]] = packed and names_of[packed]
-    end
-  end
-end
-local function find_parents()
-  local at, found = 1, {}
-  for i = 1, #ids do
-    from[i] = at
-    for j = 0, locals[i] - 1 do found[#found + 1] = parent_at(i, j) end
-    at = at + (counts[i] + (missing and missing[i] or 0)) * 16
-  end
-  look_up(found)
-end
-find_parents()
-
-local function state_now(id)
-  if state_names[id] == nil then look_up({ id }) end
-  return state_names[id] or redis.call('HEXISTS', K.jobs, id) == 1 and 'waiting'
-end
-
--- Of jobs of this call: those that are stored; the ids that stand for others; those that are refused.
-local stored, stand_for, refused = {}, {}, {}
-local staged, waits, parents, places, links = {}, {}, {}, {}, {}
-local open, all, doom, own
+-- Of the job that is looked at: its value in `parents`; how the first parent ended that ended badly. Of all, the links that parents outside of
+-- the call get.
+local value, doom
+local staged, values, places, children, links = {}, {}, {}, {}, {}
+local PART_BEHIND = link_entry('', PART)
 STAGED = true
 
--- Reads the parents of a job. @return the one that is unknown
-local function read_parents(i, id)
-  open, all, doom, own = {}, {}, nil, {}
-  for j = 0, counts[i] - 1 do
-    local given = parent_at(i, j)
-    local parent = stand_for[given] or given
-    all[#all + 1] = parent
-    if j >= locals[i] or stored[parent] then
-      open[#open + 1] = parent
-    else
-      local state = not refused[parent] and state_now(parent)
-      if not state then return given end
-      if not FINAL[state] then
-        part_ended(K, parent)
-        open[#open + 1] = parent
-      elseif state ~= 'done' and not (runs and runs[i]) then doom = doom or parent .. FINAL[state] end
-    end
-    if j < locals[i] then
-      own[#own + 1] = '0'
-      own[#own + 1] = parent .. id .. PART
-    end
+-- Reads the parents of a job that are here, but not in the call. @return the one that is unknown
+local function read_known(id, count)
+  local kind, _, open = parents_head(value)
+  local still, closed, first = {}, {}, nil
+  for at = OPEN, OPEN + count * 16 - 1, 16 do
+    local parent = string.sub(value, at, at + 15)
+    local packed = redis.call('HGET', K.states, parent)
+    if not packed and redis.call('HEXISTS', K.jobs, parent) == 0 then return parent end
+    local how = packed and FINAL[cmsgpack.unpack(packed)[1]]
+    if not how then
+      part_ended(K, parent)
+      still[#still + 1] = parent
+    elseif how ~= DONE and kind == 'c' and not doom then doom, first = how, parent
+    else closed[#closed + 1] = parent end
   end
-  return missing and missing[i] > 0 and parent_at(i, counts[i]) or nil
+  local others = string.sub(value, OPEN + count * 16)
+  if doom then value = parents_value(tostring(doom), graph, 0, first .. table.concat(still) .. others .. table.concat(closed))
+  else value = parents_value(kind, graph, open - #closed, table.concat(still) .. others .. table.concat(closed)) end
+  return nil
+end
+
+local function link_known(id, i)
+  for at = from[i] + OPEN - 1, from[i] + OPEN - 2 + known[i] * 16, 16 do
+    local parent = string.sub(ARGV[6], at, at + 15)
+    links[parent] = (links[parent] or '') .. id .. PART_BEHIND
+  end
 end
 
 local refusals = {}
 STAGE = {
   graph = graph,
   refuse = function(i, id)
-    if refusals[i] == nil then
-      local parent = read_parents(i, id)
-      refusals[i] = parent and { 'orphan', parent } or false
-    end
+    if refusals[i] then return refusals[i] end
+    value, doom = string.sub(ARGV[6], from[i], from[i] + parents_sizes[i] - 1), nil
+    local parent = known and known[i] > 0 and read_known(id, known[i])
+    local behind = from[i] + parents_sizes[i]
+    if not parent and ended and ended[i] == 1 then parent = string.sub(ARGV[6], behind, behind + 15) end
+    refusals[i] = parent and { 'orphan', parent }
     return refusals[i]
   end,
   is_doomed = function() return doom ~= nil end,
-  meet = function(id, existing)
-    if existing ~= id then stand_for[id], refused[id] = existing, not existing end
-  end,
   store = function(i, id, place)
-    stored[id] = true
     staged[#staged + 1] = id
-    local kind = not place and 'f' or doom and 'x' or runs and runs[i] and 'r' or 'c'
-    waits[#waits + 1], waits[#waits + 2] = id, kind .. graph .. (not place and '' or doom or table.concat(open))
-    if place then places[#places + 1], places[#places + 2] = text(place), id end
-    if #all > 0 then parents[#parents + 1], parents[#parents + 2] = id, table.concat(all) end
-    for j = 1, #own do links[#links + 1] = own[j] end
+    local n = #values
+    values[n + 1], values[n + 2] = id, place and value or parents_value('f', graph, 0, '')
+    if place then places[n + 1], places[n + 2] = text(place), id end
+    if known and known[i] > 0 then link_known(id, i) end
+    if children_sizes[i] > 0 then
+      local m = #children
+      children[m + 1], children[m + 2] = id, string.sub(ARGV[6], from[i + 1] - children_sizes[i], from[i + 1] - 1)
+    end
   end,
   flush = function()
-    call('HSET', K.waits, waits)
-    call('HSET', K.parents, parents)
+    call('HSET', K.parents, values)
     call('ZADD', K.awaiting, places)
-    call('ZADD', K.children, links)
-    waits, parents, places, links = {}, {}, {}, {}
+    call('HSET', K.children, children)
+    add_links(K, links)
+    values, places, children, links = {}, {}, {}, {}
   end,
 }
 
@@ -141,7 +118,9 @@ if not alone then return out end
 local is_committed = true
 for i = 2, #out do
   local is_list = type(out[i]) == 'table'
+  local is_stored = out[i] == 0
   if is_list and out[i][1] == 'held' or whole and (is_list or out[i] == 1) then is_committed = false end
+  if not is_stored and children_sizes[i - 1] > 0 then is_committed = false end
 end
 local kept, limits = keep(K, false)
 decide_staged(K, graph, is_committed, #ids, kept)

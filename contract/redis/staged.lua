@@ -1,5 +1,5 @@
 -- What stage and decided share: the jobs of a graph in this partition, all of which wait until it is decided. The layout of `staged` is told
--- in common.lua. It needs the keys of waits.lua, and staged.
+-- in common.lua. It needs the keys of parents.lua, and staged.
 
 local function staged_value(mark, home, ids) return struct.pack('>c1Bc0', mark, #home, home) .. ids end
 
@@ -9,15 +9,16 @@ local function staged_head(value)
   return string.sub(value, 1, 1), string.sub(value, 3, 2 + length), 3 + length
 end
 
--- Removes a job of the graph, unless somebody has ended it meanwhile.
+-- Removes a job of the graph, unless somebody has cancelled it meanwhile.
 local function unstage(K, graph, id)
-  local value = redis.call('HGET', K.waits, id)
+  local value, state = redis.call('HGET', K.parents, id), state_of(K, id)
+  if not state then return forget_children(K, id) end
   if not value or string.sub(value, 2, 17) ~= graph then return end
-  remove_one(K, id, state_of(K, id), function() return facts_of(K, id) end, DONE)
-  redis.call('HDEL', K.waits, id)
+  if state[1] == 'blocked' or string.sub(value, 1, 1) == 'f' then remove_one(K, id, state, function() return facts_of(K, id) end, DONE) end
 end
 
--- Starts or removes up to so many jobs of the graph, all at the end. @return how many are left
+-- Starts or removes up to so many jobs of the graph, all at the end. Of those that ended before it was decided, the children are told now:
+-- some of them may have come since. @return how many are left
 local function decide_staged(K, graph, is_committed, limit, kept)
   local value = redis.call('HGET', K.staged, graph)
   if not value then return 0 end
@@ -29,14 +30,21 @@ local function decide_staged(K, graph, is_committed, limit, kept)
   end
   local ids = {}
   for at = from, math.min(#value, from + limit * 16 - 1), 16 do ids[#ids + 1] = string.sub(value, at, at + 15) end
-  local waits, count = is_committed and hmget(K.waits, ids), 0
+  local values, count = is_committed and hmget(K.parents, ids), 0
   for i = 1, #ids do
     if read_bytes >= LARGE then break end
     count = i
-    if not is_committed then unstage(K, graph, ids[i])
-    elseif waits[i] and string.sub(waits[i], 2, 17) == graph then
-      if string.sub(waits[i], 1, 1) == 'f' then redis.call('HDEL', K.waits, ids[i])
-      elseif is_over(waits[i]) then go_on(K, ids[i], waits[i], kept) end
+    if not is_committed then
+      unstage(K, graph, ids[i])
+    elseif not values[i] then
+      if redis.call('HEXISTS', K.jobs, ids[i]) == 0 then end_parent(K, ids[i], REMOVED) end
+    elseif string.sub(values[i], 2, 17) == graph then
+      if string.sub(values[i], 1, 1) == 'f' then redis.call('HDEL', K.parents, ids[i])
+      elseif is_over(values[i]) then
+        local name = (state_of(K, ids[i]) or NEW_STATE)[1]
+        if name == 'blocked' then go_on(K, ids[i], values[i], kept)
+        elseif name == 'cancelled' then end_parent(K, ids[i], CANCELLED) end
+      end
     end
   end
   local rest = string.sub(value, from + count * 16)

@@ -15,7 +15,9 @@ local function stop(K, id, state, list)
   if state == 'scheduled' then redis.call('ZREM', K.scheduled, id)
   elseif state == 'blocked' then
     redis.call('ZREM', K.awaiting, id)
-    redis.call('HDEL', K.waits, id)
+    local value = redis.call('HGET', K.parents, id)
+    redis.call('HSET', K.parents, id, string.sub(value, 1, 17) .. '\0\0\0' .. string.sub(value, 21))
+    undecided_ids[id] = redis.call('ZSCORE', K.graphs, string.sub(value, 2, 17)) and true
   else leave(K, list[3], list[1], id, list[5], list[9]) end
   return false
 end
@@ -65,6 +67,7 @@ local function remove_one(K, id, state, list, as)
     if redis.call('EXISTS', K.keys) == 1 then forget_key(K, id, list()) end
   else
     outcome = stop(K, id, state[1], list()) and 3 or 2
+    if as then undecided_ids[id] = nil end
     end_parent(K, id, as or REMOVED)
   end
   removed[#removed + 1] = id

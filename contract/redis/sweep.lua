@@ -117,7 +117,7 @@ if read_bytes >= LARGE then out[4] = 1 end
 local UNDECIDED = 60000
 local told = { 'links' }
 local function tell_graphs()
-  for _, graph in ipairs(redis.call('HKEYS', K.staged)) do
+  for _, graph in ipairs(redis.call('HRANDFIELD', K.staged, 100)) do
     local time = tonumber(redis.call('ZSCORE', K.graphs, graph) or nil)
     if not time then
       told[#told + 1] = { 'graph', graph, '' }

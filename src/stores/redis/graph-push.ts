@@ -10,18 +10,16 @@ import { randomBytes } from 'node:crypto'
 import type { NewJob, PushOutcome } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import type { StoreContext } from './context.ts'
-import { adoptAll, decide, finishIn, linkAll, linkBytes, linkIn } from './links.ts'
+import { adoptAll, decide, finishIn, linkAll, linkBytes } from './links.ts'
 import { kinOf } from './operations/relatives.ts'
 import { whereAre } from './owners.ts'
 import type { Partition } from './partition.ts'
 import { answered, askEach, MAX_ITEMS_PER_CALL } from './per-partition.ts'
-import { type Graph, homeOf, type Parents, pushBy, pushToQueue } from './pusher.ts'
+import { type Graph, homeOf, type Links, pushBy, pushToQueue } from './pusher.ts'
 import { ID_BYTES, idBytes, idText } from './wire.ts'
 
 /** Begins that may fail because somebody else changes the parents meanwhile. */
 const MOST_TRIES = 100
-/** Links of a parent that are looked at in one call. */
-const MOST_LINKS = 1000
 
 /** What was found out so far. */
 interface Facts {
@@ -50,27 +48,38 @@ class GraphPush {
   readonly #context: StoreContext
   readonly #jobs: readonly NewJob[]
   readonly #facts: Facts
-  /** Where in the call the jobs are. */
-  readonly #places: ReadonlyMap<string, number>
+  /** Where in the call the jobs are. Of two with the same id, the first one is stored. */
+  readonly #places = new Map<string, number>()
   readonly #graph: Graph
+  /** Its id. */
+  readonly #hex: string
+  readonly #homes: Partition[] = []
   /** Parents that were there before. */
   #located: ReadonlyMap<string, Partition> = new Map()
+  /** Per job, in hex: its id, and its children in the call, as `children` has them. */
+  readonly #hexes: string[] = []
+  readonly #children: string[] = []
+  readonly #withins = new Set<string>()
 
   constructor(context: StoreContext, jobs: readonly NewJob[], whole: boolean, facts: Facts) {
     this.#context = context
     this.#jobs = jobs
     this.#facts = facts
-    // Of two with the same id, the first one is stored.
-    this.#places = new Map(jobs.map(({ id }, at) => [id, at] as const).reverse())
+    for (const [at, { id, within }] of jobs.entries()) {
+      if (!this.#places.has(id)) this.#places.set(id, at)
+      this.#hexes.push(idHex(id))
+      if (within) this.#withins.add(within)
+    }
     this.#graph = {
       id: randomBytes(ID_BYTES),
       home: this.#homeOf(jobs[0]),
       alone: false,
       whole,
-      parentsOf: (job, partition) => this.#parentsOf(job, partition),
+      linksOf: (job) => this.#linksOf(job),
       partitions: new Set(),
       isHeld: false,
     }
+    this.#hex = this.#graph.id.toString('hex')
   }
 
   /** @returns undefined: nothing was stored, and it is to begin again with the facts */
@@ -81,8 +90,9 @@ class GraphPush {
       if (this.#graph.isHeld) return await this.#abort(undefined)
       if (this.#graph.whole && outcomes.some(isRefused))
         return await this.#abort(this.#withheld(this.#withOrphans(outcomes)))
+      if (!this.#agrees(outcomes)) return await this.#abort(undefined)
       if (this.#graph.alone) return await this.#replace(outcomes)
-      if (!this.#agrees(outcomes) || !(await this.#link(outcomes))) return await this.#abort(undefined)
+      if (!(await this.#link(outcomes))) return await this.#abort(undefined)
       if (await decide(this.#context, this.#graph.id, this.#graph.home.part, 'committed')) await this.#start()
       else {
         const message = 'push: the jobs were stored too slowly, and removed by a sweep; nothing was stored'
@@ -131,21 +141,31 @@ class GraphPush {
     return outcomes
   }
 
-  /** Makes the queues known, and finds the parents. */
+  /** Makes the queues known, finds the parents, and gathers the children. */
   async #plan(): Promise<void> {
     const { queues } = this.#context
     const names = [...new Set(this.#jobs.map(({ queue }) => queue))]
     await Promise.all(names.filter((name) => queues.known(name) === undefined).map((name) => queues.create(name)))
-    const others = this.#jobs.flatMap((job, at) =>
-      this.#waitsFor(job).filter((id) => !this.#isBefore(id, at) && !this.#facts.refused.has(id)),
-    )
+    for (const job of this.#jobs) this.#homes.push(this.#homeOf(job))
+    const others: string[] = []
+    let links = 0
+    for (const [at, job] of this.#jobs.entries()) {
+      if (this.#places.get(job.id) !== at) continue
+      const link = this.#hexes[at] + partHex(this.#homes[at])
+      for (const id of new Set(job.after)) {
+        const parent = this.#placeBefore(id, at)
+        if (parent === undefined) others.push(this.#standIn(id))
+        else this.#children[parent] = (this.#children[parent] ?? '') + link
+        links++
+      }
+      if (job.within && this.#placeBefore(job.within, at) === undefined) others.push(this.#standIn(job.within))
+    }
     this.#located = await whereAre(this.#context, others)
-    this.#graph.home = this.#homeOf(this.#jobs[0])
-    const homes = new Set(this.#jobs.map((job) => this.#homeOf(job)))
-    for (const home of this.#located.values()) homes.add(home)
-    const links = this.#jobs.reduce((sum, { after = [] }) => sum + after.length, 0)
+    const [home] = this.#homes
+    if (home !== undefined) this.#graph.home = home
+    const parts = new Set([...this.#homes, ...this.#located.values()].map(({ part }) => part))
     const isSmall = this.#jobs.length <= MAX_ITEMS_PER_CALL && links <= MAX_ITEMS_PER_CALL
-    this.#graph.alone = homes.size === 1 && isSmall && this.#jobs.every(({ within }) => !within)
+    this.#graph.alone = parts.size === 1 && isSmall && this.#jobs.every(({ within }) => !within)
   }
 
   #homeOf(job: NewJob | undefined): Partition {
@@ -155,32 +175,57 @@ class GraphPush {
     return home ?? queues.partition(queue, 0)
   }
 
-  /** Parents, and the job of `within`. */
-  #waitsFor({ after = [], within }: NewJob): string[] {
-    return [...after, ...(within ? [within] : [])].map((id) => this.#facts.standIns.get(id) ?? id)
+  #standIn(id: string): string {
+    return this.#facts.standIns.get(id) ?? id
   }
 
-  #isBefore(id: string, at: number): boolean {
-    return (this.#places.get(id) ?? at) < at
+  /** Where a parent of the job at this place is in the call, if it is to be stored with it. */
+  #placeBefore(id: string, at: number): number | undefined {
+    const place = this.#places.get(id)
+    const isNew = place !== undefined && place < at && !this.#facts.standIns.has(id) && !this.#facts.refused.has(id)
+    return isNew ? place : undefined
   }
 
-  /** Where a parent of the job at this place is; undefined: it is unknown. */
-  #homeOfParent(id: string, at: number): Partition | undefined {
-    if (this.#facts.refused.has(id)) return undefined
-    return this.#isBefore(id, at) ? this.#homeOf(this.#jobs[this.#places.get(id) ?? 0]) : this.#located.get(id)
+  /** Parents that are in the store already, and where; undefined: nowhere. */
+  #parentsElsewhere({ after = [] }: NewJob, at: number): { id: string; home: Partition | undefined }[] {
+    const others = after.filter((id) => this.#placeBefore(id, at) === undefined)
+    return [...new Set(others)].map((id) => {
+      const home = this.#facts.refused.has(id) ? undefined : this.#located.get(this.#standIn(id))
+      return { id: this.#standIn(id), home }
+    })
   }
 
-  #parentsOf(job: NewJob, { part }: Partition): Parents {
+  #linksOf(job: NewJob): Links {
     const at = this.#places.get(job.id) ?? 0
-    const all = [...new Set(this.#waitsFor({ ...job, within: '' }))]
+    const own = this.#homes[at]
+    const inCall: string[] = []
+    for (const id of new Set(job.after)) {
+      const place = this.#placeBefore(id, at)
+      if (place !== undefined) inCall.push(this.#hexes[place] ?? '')
+    }
+    const elsewhere = inCall.length === (job.after?.length ?? 0) ? [] : this.#parentsElsewhere(job, at)
     // The script finds that it does not know those that nobody knows.
-    const isLocal = (id: string) => (this.#homeOfParent(id, at)?.part ?? part) === part
-    const locals = all.filter(isLocal)
-    const ids = [...locals, ...all.filter((id) => !isLocal(id))]
-    const [within] = job.within ? this.#waitsFor({ ...job, after: [] }) : []
-    const isGone =
-      within !== undefined && (this.#facts.ended.has(within) || this.#homeOfParent(within, at) === undefined)
-    return { ids, locals: locals.length, missing: isGone ? within : null }
+    const isNear = ({ home }: { home: Partition | undefined }) => home === undefined || home.part === own?.part
+    const near = elsewhere.filter(isNear)
+    const far = elsewhere.filter((parent) => !isNear(parent))
+    const ids = [...near, ...far].map(({ id }) => idHex(id)).concat(inCall)
+    const kind = job.onDead === 'run' ? '72' : '63'
+    const ended = job.within && this.#isOver(job.within, at) ? idHex(this.#standIn(job.within)) : ''
+    const children = this.#children[at]
+    return {
+      parents: kind + this.#hex + ids.length.toString(16).padStart(6, '0') + ids.join(''),
+      children: children === undefined ? '' : `000000${children}`,
+      known: near.length,
+      ended,
+    }
+  }
+
+  /** Whether a job of `within` has ended, or is unknown. */
+  #isOver(id: string, at: number): boolean {
+    if (this.#placeBefore(id, at) !== undefined) return false
+    return (
+      this.#facts.ended.has(this.#standIn(id)) || this.#facts.refused.has(id) || !this.#located.has(this.#standIn(id))
+    )
   }
 
   /** A part that failed may hold jobs that nobody could link: then nothing is stored. @throws its error */
@@ -204,35 +249,18 @@ class GraphPush {
     })
   }
 
-  /** Whether what was stored is right, now that all outcomes are known. If not, the facts tell what was not known before. */
+  /** Whether all parents in the call were stored with their children. If not, the facts tell which were not. */
   #agrees(outcomes: readonly PushOutcome[]): boolean {
     const { standIns, refused } = this.#facts
-    const known = new Map(standIns)
-    const notStored = new Set<string>()
-    for (const [own, at] of this.#places) {
-      const outcome = outcomes[at]
-      if (outcome === undefined || isRefused(outcome)) notStored.add(own)
-      else if (outcome.id !== own) standIns.set(own, outcome.id)
-    }
     let agrees = true
     for (const [own, at] of this.#places) {
-      const job = this.#jobs[at]
       const outcome = outcomes[at]
-      if (job === undefined || outcome === undefined) continue
-      for (const id of [...(job.after ?? []), ...(job.within ? [job.within] : [])]) {
-        if (!this.#isBefore(id, at)) continue
-        const isPushed = outcome.status === 'pushed'
-        if (notStored.has(id) && isPushed) {
-          refused.add(id)
-          agrees = false
-        }
-        // In one partition, the script has seen what stands for it.
-        const isFar =
-          this.#homeOf(this.#jobs[this.#places.get(id) ?? 0]).part !==
-          this.#homeOf(this.#jobs[this.#places.get(own) ?? 0]).part
-        const isNews = standIns.has(id) && known.get(id) !== standIns.get(id)
-        if (isNews && ((isPushed && isFar) || outcome.parent === id)) agrees = false
-      }
+      const isParent = this.#children[at] !== undefined || this.#withins.has(own)
+      if (outcome === undefined || outcome.status === 'pushed' || !isParent) continue
+      if (standIns.has(own) || refused.has(own)) continue
+      if (isRefused(outcome)) refused.add(own)
+      else standIns.set(own, outcome.id)
+      agrees = false
     }
     return agrees
   }
@@ -240,40 +268,41 @@ class GraphPush {
   /** Links to parents in other partitions. @returns false: one of them has gone or ended meanwhile */
   async #link(outcomes: readonly PushOutcome[]): Promise<boolean> {
     const links: { home: Partition; link: Buffer }[] = []
+    const parts: { job: NewJob; within: string; home: Partition | undefined }[] = []
     for (const [at, job] of this.#jobs.entries()) {
       if (outcomes[at]?.status !== 'pushed' || this.#places.get(job.id) !== at) continue
-      const { part } = this.#homeOf(job)
-      const { ids, locals } = this.#parentsOf(job, this.#homeOf(job))
-      for (const id of ids.slice(locals)) {
-        const home = this.#homeOfParent(id, at)
-        if (home !== undefined) links.push({ home, link: linkBytes(idBytes(id), idBytes(job.id), part) })
+      const part = this.#homes[at]?.part ?? ''
+      for (const { id, home } of this.#parentsElsewhere(job, at)) {
+        if (home !== undefined && home.part !== part)
+          links.push({ home, link: linkBytes(idBytes(id), idBytes(job.id), part) })
       }
+      if (!job.within) continue
+      const place = this.#placeBefore(job.within, at)
+      const within = this.#standIn(job.within)
+      parts.push({ job, within, home: place === undefined ? this.#located.get(within) : this.#homes[place] })
     }
-    const unknown = await linkAll(this.#context, links)
-    for (const id of unknown) if (this.#places.has(id)) this.#facts.refused.add(id)
-    if (unknown.size > 0) return false
-    const parts = this.#jobs.filter(({ within }, at) => within && outcomes[at]?.status === 'pushed')
-    for (const [within, own] of Map.groupBy(parts, (job) => this.#waitsFor({ ...job, after: [] })[0] ?? '')) {
-      if (!(await this.#adopt(within, own))) return false
+    // They are located anew, and found to be gone.
+    if ((await linkAll(this.#context, links)).size > 0) return false
+    for (const [within, own] of Map.groupBy(parts, (part) => part.within)) {
+      const jobs = own.map(({ job }) => job)
+      const home = own[0]?.home
+      if (home === undefined || !(await this.#adopt(within, home, jobs))) return false
     }
     return true
   }
 
   /** Lets the children of a job wait for these as well. @returns false: it has ended */
-  async #adopt(within: string, jobs: readonly NewJob[]): Promise<boolean> {
-    const home = this.#homeOfParent(within, this.#jobs.length)
-    if (home === undefined) return false
-    const isLive = async (from: Buffer | null, limit: number) => {
-      const [kin] = await kinOf(this.#context, home, [within], limit, from)
-      const isEnded = !kin || kin.state === 'done' || kin.state === 'dead' || kin.state === 'cancelled'
-      if (isEnded) this.#facts.ended.add(within)
-      return isEnded ? undefined : kin.links
+  async #adopt(within: string, home: Partition, jobs: readonly NewJob[]): Promise<boolean> {
+    const look = async (from: Buffer | '') => {
+      const [kin] = await kinOf(this.#context, home, [within], from)
+      const isLive = kin && kin.state !== 'done' && kin.state !== 'dead' && kin.state !== 'cancelled'
+      if (!isLive) this.#facts.ended.add(within)
+      return isLive ? kin : undefined
     }
-    for (let from: Buffer | null = null; ; ) {
-      const links = await isLive(from, MOST_LINKS)
-      if (links === undefined) return false
-      const pairs = links.flatMap((link) => {
-        const { child, part } = linkIn(link)
+    for (let from: Buffer | '' = ''; ; ) {
+      const kin = await look(from)
+      if (kin === undefined) return false
+      const pairs = kin.links.flatMap(({ child, part }) => {
         const at = this.#places.get(idText(child)) ?? -1
         // A later job of the call was not there when this one was pushed.
         const own = jobs.filter((job) => at < (this.#places.get(job.id) ?? 0) && job.id !== idText(child))
@@ -285,9 +314,9 @@ class GraphPush {
       await linkAll(this.#context, own)
       const adopted = await adoptAll(this.#context, within, open, false)
       // Its own end may have been told to the child already.
-      if ([...waiting, ...adopted].includes(false) && (await isLive(null, 0)) === undefined) return false
-      from = links.at(-1) ?? null
-      if (links.length < MOST_LINKS) return true
+      if ([...waiting, ...adopted].includes(false) && (await look('')) === undefined) return false
+      from = kin.from
+      if (from.length === 0) return true
     }
   }
 
@@ -298,7 +327,7 @@ class GraphPush {
       [...partitions].map((partition) => finishIn(this.#context, partition, id, true)),
     )
     if (starts.some(({ status }) => status === 'rejected')) return
-    const key = home.key(`graph:${id.toString('hex')}`)
+    const key = home.key(`graph:${this.#hex}`)
     await this.#context.calls.command(home.tag, 'del', key).catch(() => undefined)
   }
 
@@ -313,3 +342,19 @@ class GraphPush {
 }
 
 const isRefused = ({ status }: PushOutcome): boolean => status === 'full' || status === 'orphan' || status === 'failed'
+
+const idHex = (id: string): string => id.replaceAll('-', '')
+
+const partHexes = new WeakMap<Partition, string>()
+
+/** With its length before it. */
+function partHex(partition: Partition | undefined): string {
+  if (partition === undefined) return ''
+  let hex = partHexes.get(partition)
+  if (hex === undefined) {
+    const bytes = Buffer.from(partition.part)
+    hex = Buffer.concat([Buffer.from([bytes.length]), bytes]).toString('hex')
+    partHexes.set(partition, hex)
+  }
+  return hex
+}

@@ -25,11 +25,16 @@ export const partitionOf = ({ queues }: StoreContext, part: string): Partition =
 export const linkBytes = (parent: Buffer, child: Buffer, part: string): Buffer =>
   Buffer.concat([parent, child, Buffer.from(part)])
 
-export const linkIn = (link: Buffer) => ({
-  parent: link.subarray(0, ID_BYTES),
-  child: link.subarray(ID_BYTES, 2 * ID_BYTES),
-  part: link.toString('utf8', 2 * ID_BYTES),
-})
+/** A child, and its part. */
+export interface Link {
+  child: Buffer
+  part: string
+}
+
+export function linkIn(value: unknown): Link {
+  const bytes = bytesIn(value)
+  return { child: bytes.subarray(0, ID_BYTES), part: bytes.toString('utf8', ID_BYTES) }
+}
 
 /** Settles what a script of the partition has told, and what follows from that. @returns `isLeft`: a sweep is to go on */
 export async function settleLinks(
@@ -48,7 +53,7 @@ export async function settleLinks(
       await failures.noted(finish(context, next.partition, bytesIn(graph), textIn(home)))
     const members = next.told.filter((one) => !graphs.includes(one)).map(memberIn)
     for (const { links } of members) budget -= links.length
-    isLeft ||= members.some(({ more }) => more)
+    isLeft ||= members.some(({ from }) => from.length > 0)
     left.push(...(await settleMembers(context, next.partition, members, failures)))
   }
   return { isLeft, failures }
@@ -60,16 +65,16 @@ const GRAPH = Buffer.from('graph')
 interface Member {
   name: Buffer
   score: string
-  /** It has more links than these. */
-  more: boolean
-  links: Buffer[]
+  /** Where the links begin that are left to another call; empty: none. */
+  from: Buffer
+  links: Link[]
 }
 
-const memberIn = ([name, score, more, ...links]: readonly unknown[]): Member => ({
+const memberIn = ([name, score, from, ...links]: readonly unknown[]): Member => ({
   name: bytesIn(name),
   score: textIn(score),
-  more: numberIn(more) === 1,
-  links: links.map(bytesIn),
+  from: bytesIn(from),
+  links: links.map(linkIn),
 })
 
 /** @returns what the children's partitions tell in turn */
@@ -81,10 +86,9 @@ async function settleMembers(
 ): Promise<{ partition: Partition; told: Told }[]> {
   const further: { partition: Partition; told: Told }[] = []
   const open = members.flatMap((member) =>
-    member.links.map((link) => {
-      const { parent, child, part } = linkIn(link)
-      const end = String(Number(member.score) % ENDS)
-      return { member, part, bytes: Buffer.concat([child, parent, Buffer.from(end)]) }
+    member.links.map(({ child, part }) => {
+      const end = Buffer.from(String(Number(member.score) % ENDS))
+      return { member, part, bytes: Buffer.concat([child, member.name.subarray(0, ID_BYTES), end]) }
     }),
   )
   const failed = new Set<Member>()
@@ -107,7 +111,7 @@ async function settleMembers(
     ),
   )
   const settled = members.filter((member) => !failed.has(member))
-  const items = settled.flatMap(({ name, score, more, links }) => [name, score, more ? (links.at(-1) ?? '') : ''])
+  const items = settled.flatMap(({ name, score, from }) => [name, score, from])
   if (items.length > 0) await failures.noted(callScript(context, 'settled', partition, { items, safe: true }))
   return further
 }
@@ -175,7 +179,7 @@ export async function linkAll(
   await Promise.all(
     [...Map.groupBy(links, ({ home }) => home)].flatMap(([home, own]) =>
       chunks(own, MAX_ITEMS_PER_CALL).map(async (some) => {
-        const parts = some.map(({ link }) => linkIn(link).part)
+        const parts = some.map(({ link }) => link.toString('utf8', 2 * ID_BYTES))
         const bytes = Buffer.concat(some.map(({ link }) => link.subarray(0, 2 * ID_BYTES)))
         const answers = await callScript(context, 'link', home, { head: [parts], items: [bytes], safe: true })
         for (const [at, { link }] of some.entries()) if (answers[at] !== 0) unknown.add(idText(link))

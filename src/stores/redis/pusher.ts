@@ -10,7 +10,7 @@ import { finish } from './links.ts'
 import { confirmListed, restoreSettings } from './operations/configure.ts'
 import { indexOf, type Partition, type Routed } from './partition.ts'
 import { askEach } from './per-partition.ts'
-import { bytesIn, encodedBytes, ID_BYTES, idBytes, idsBytes, idText, inOnePiece, textIn } from './wire.ts'
+import { bytesIn, encodedBytes, ID_BYTES, idsBytes, idText, inOnePiece, textIn } from './wire.ts'
 
 export const homeOf = (partitions: readonly Partition[], job: Routed): Partition | undefined =>
   partitions[indexOf(partitions.length, job)]
@@ -30,20 +30,24 @@ export interface Graph {
   /** All of it is in one partition and one call, which decides. */
   alone: boolean
   whole: boolean
-  /** Of a job, for stage.lua, by where it lies. */
-  parentsOf(job: NewJob, partition: Partition): Parents
+  /** Of a job, for stage.lua. */
+  linksOf(job: NewJob): Links
   /** Where jobs of it were sent. */
   readonly partitions: Set<Partition>
   /** A job met one of a graph that was not decided. It is by now. */
   isHeld: boolean
 }
 
-export interface Parents {
-  /** Those of the job's own partition come first. */
-  ids: string[]
-  locals: number
-  /** The job that it is part of, if that has ended. */
-  missing: string | null
+/** In hex. */
+export interface Links {
+  /** Its value in `parents`. */
+  parents: string
+  /** That in `children`, or nothing. */
+  children: string
+  /** How many of its parents, the first ones, are in its partition, but not in the call. */
+  known: number
+  /** The job that it is part of, if that has ended or is unknown; else nothing. */
+  ended: string
 }
 
 export async function pushBy(context: StoreContext, jobs: readonly NewJob[], script: Script): Promise<PushOutcome[]> {
@@ -161,38 +165,37 @@ const packedOnce = ({ unique, replace, maxWait, follow }: Once) => [
 
 const decidedAt = (script: Script): number[] => (script.name === 'fire' ? [script.decided] : [])
 
-/** Parents that one call tells of, about. */
-const MAX_PARENTS_PER_CALL = 10_000
+/** Bytes of links in one call, about. */
+const MAX_LINK_BYTES = 1_000_000
 
 /** As stage.lua takes them; of `count` jobs, the first ones. */
 function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[]) {
   const { id, home, alone, whole } = graph
-  if (graph.alone && partition.part !== home.part) {
+  if (alone && partition.part !== home.part) {
     const message = `the queue ${partition.queue} was split anew meanwhile; repeat the push`
     throw new MillpondError('StoreFailed', message, { queue: partition.queue })
   }
   graph.partitions.add(partition)
-  const all: Parents[] = []
-  let count = 0
+  const all: Links[] = []
+  let text = ''
   for (const job of jobs) {
-    if (count > MAX_PARENTS_PER_CALL) break
-    const parents = graph.parentsOf(job, partition)
-    all.push(parents)
-    count += parents.ids.length
+    if (text.length > 2 * MAX_LINK_BYTES) break
+    const links = graph.linksOf(job)
+    all.push(links)
+    text += links.parents + links.ended + links.children
   }
-  const runs = jobs.slice(0, all.length).map(({ onDead }) => onDead === 'run')
-  const missing = all.map((parents) => (parents.missing === null ? 0 : 1))
-  const lists = [
-    all.map(({ ids }) => ids.length),
-    all.map(({ locals }) => locals),
-    runs.includes(true) ? runs : null,
-    missing.includes(1) ? missing : null,
+  const known = all.map((links) => links.known)
+  const ended = all.map((links) => (links.ended === '' ? 0 : 1))
+  const head = [
+    home.part,
+    alone,
+    whole,
+    all.map(({ parents }) => parents.length / 2),
+    all.map(({ children }) => children.length / 2),
+    known.some((count) => count > 0) ? known : null,
+    ended.includes(1) ? ended : null,
   ]
-  return {
-    count: all.length,
-    head: [home.part, alone, whole, ...lists],
-    items: [id, idBytes(all.flatMap(({ ids, missing }) => [...ids, missing ?? '']).join(''))],
-  }
+  return { count: all.length, head, items: [id, Buffer.from(text, 'hex')] }
 }
 
 /**

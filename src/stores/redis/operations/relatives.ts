@@ -1,49 +1,48 @@
 /** Which jobs wait, or waited, for which. */
-import type { Input, Relatives } from '../../../store.ts'
+import type { Input, JobState, Relatives } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { linkIn, partitionOf } from '../links.ts'
+import { type Link, linkIn, partitionOf } from '../links.ts'
 import { areIn, askOwners, whereAre } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idBytes, idText, idTexts } from '../wire.ts'
 import { stateIn } from './find.ts'
 
-/** Where the ids of the parents begin for which a job waits. */
+/** Where the ids of the parents begin in what a script tells of them; before them stands how many links are open. */
+const IDS_AT = 20
 const OPEN_AT = 17
-/** Links that one call answers, about. */
-const MOST_LINKS = 20_000
+/** Links that one call answers of each job, and of all jobs. */
+const MOST_LINKS = 1000
+const MOST_LINKS_IN_ALL = 20_000
 
 export function relatives(context: StoreContext, { ids, limit }: Input<'relatives'>): Promise<(Relatives | null)[]> {
   return askOwners(context, ids, (partition, own) => relativesIn(context, partition, own, limit))
 }
 
-/** Of the first ids, at least of one. */
+/** Of the first ids. */
 async function relativesIn(
   context: StoreContext,
   partition: Partition,
   ids: readonly string[],
   limit: number,
 ): Promise<(Relatives | null)[]> {
-  const some = ids.slice(0, Math.max(1, Math.floor(MOST_LINKS / limit)))
-  const answers = await kinOf(context, partition, some, limit + 1)
+  const some = ids.slice(0, MOST_LINKS_IN_ALL / MOST_LINKS)
+  const answers = await kinOf(context, partition, some)
   const known = await whereAre(
     context,
-    answers.flatMap((kin) => (kin === null ? [] : idTexts(kin.parents, 0))),
+    answers.flatMap((kin) => kin?.parents ?? []),
   )
   return Promise.all(
     answers.map(async (kin, at) => {
       if (kin === null) return null
       // Those that are awaited may be unknown.
-      const open = new Set(idTexts(kin.waits, OPEN_AT))
-      const parents = idTexts(kin.parents, 0)
-        .filter((id) => known.has(id) || open.has(id))
-        .sort()
-      const children = await childrenOf(context, partition, some[at] ?? '', kin.links, limit)
+      const parents = kin.parents.filter((id, i) => i < kin.open || known.has(id)).sort()
+      const children = (await childrenOf(context, partition, some[at] ?? '', kin)).sort()
       return {
         queue: partition.queue,
         state: kin.state,
-        onDead: kin.waits.toString('latin1', 0, 1) === 'r' ? 'run' : 'cancel',
+        onDead: kin.kind === 'r' ? 'run' : 'cancel',
         parents: parents.slice(0, limit),
         children: children.slice(0, limit),
         more: parents.length > limit || children.length > limit,
@@ -52,48 +51,59 @@ async function relativesIn(
   )
 }
 
-/** The links behind one, as relatives.lua tells them. */
+/** What relatives.lua tells. `parents`: those with an open link first. `from`: where further links begin; empty: nowhere. */
+export interface Kin {
+  state: JobState
+  kind: string
+  open: number
+  parents: string[]
+  from: Buffer
+  links: Link[]
+}
+
+/** @param from of an earlier answer */
 export async function kinOf(
   context: StoreContext,
   partition: Partition,
   ids: readonly string[],
-  limit: number,
-  from: Buffer | null = null,
-) {
-  const items = [from ?? '', ...ids.map(idBytes)]
-  const answers = await callScript(context, 'relatives', partition, { head: [limit], items })
+  from: Buffer | '' = '',
+): Promise<(Kin | null)[]> {
+  const items = [from, ...ids.map(idBytes)]
+  const answers = await callScript(context, 'relatives', partition, { head: [MOST_LINKS], items })
   return answers.map((answer) => {
     if (!Array.isArray(answer)) return null
-    const [state, waits, parents, ...links] = answer as readonly unknown[]
-    return { state: stateIn(state), waits: bytesIn(waits), parents: bytesIn(parents), links: links.map(bytesIn) }
+    const [state, kept, further, ...links] = answer as readonly unknown[]
+    const bytes = bytesIn(kept)
+    return {
+      state: stateIn(state),
+      kind: bytes.toString('latin1', 0, 1),
+      open: bytes.length === 0 ? 0 : bytes.readUIntBE(OPEN_AT, IDS_AT - OPEN_AT),
+      parents: bytes.length === 0 ? [] : idTexts(bytes, IDS_AT),
+      from: bytesIn(further),
+      links: links.map(linkIn),
+    }
   })
 }
 
-/** The first children that are still there, and one more than `limit` if there are. A link to a child that is gone stays until its parent goes. */
+/** The children that are still there. A link to a child that is gone stays until its parent goes. */
 async function childrenOf(
   context: StoreContext,
   partition: Partition,
   id: string,
-  first: readonly Buffer[],
-  limit: number,
+  first: Pick<Kin, 'links' | 'from'>,
 ): Promise<string[]> {
   const children = new Set<string>()
-  for (let links = first; ; ) {
-    const isThere = new Set<string>()
-    const byPart = Map.groupBy(links.map(linkIn), ({ part }) => part)
-    await Promise.all(
-      [...byPart].flatMap(([part, own]) =>
-        chunks(own, MAX_ITEMS_PER_CALL).map(async (some) => {
-          const ids = some.map(({ child }) => idText(child))
-          const known = await areIn(context, partitionOf(context, part), ids)
-          for (const [at, child] of ids.entries()) if (known[at]) isThere.add(child)
-        }),
-      ),
-    )
-    for (const { child } of links.map(linkIn)) if (isThere.has(idText(child))) children.add(idText(child))
-    const last = links.at(-1)
-    if (links.length <= limit || children.size > limit || last === undefined) return [...children]
-    const [kin] = await kinOf(context, partition, [id], limit + 1, last)
-    links = kin?.links ?? []
+  const look = async (part: string, some: readonly Link[]) => {
+    const ids = some.map(({ child }) => idText(child))
+    const known = await areIn(context, partitionOf(context, part), ids)
+    for (const [at, child] of ids.entries()) if (known[at]) children.add(child)
+  }
+  for (let page = first; ; ) {
+    const byPart = [...Map.groupBy(page.links, ({ part }) => part)]
+    await Promise.all(byPart.flatMap(([part, own]) => chunks(own, MAX_ITEMS_PER_CALL).map((some) => look(part, some))))
+    if (page.from.length === 0) return [...children]
+    const [next] = await kinOf(context, partition, [id], page.from)
+    if (!next) return [...children]
+    page = next
   }
 }

@@ -1,28 +1,38 @@
--- What scripts share that end the waiting of blocked jobs: graphs.md. It needs the keys of stopping.lua, and awaiting, waits, parents, graphs.
--- The layout of `waits` is told in common.lua.
+-- What scripts share that deal with what a blocked job waits for: its value in `parents`, whose layout is told in common.lua. It needs the
+-- keys of stopping.lua, and awaiting, parents, graphs.
 
-local OPEN = 18 -- where the open parents begin
+local OPEN = 21 -- where the parents begin, those with an open link first
 
--- @return where a parent stands among the open ones; nil: it is not there
-local function open_at(value, parent)
-  local at = string.find(value, parent, OPEN, true)
+local function parents_value(kind, graph, open, ids) return struct.pack('>c1c16I3', kind, graph, open) .. ids end
+
+-- @return its kind, its graph, how many links are open
+local function parents_head(value) return struct.unpack('>c1c16I3', value) end
+
+-- @return where a parent stands among those with an open link; nil: it is not there
+local function open_at(value, parent, open)
+  local behind, at = OPEN + open * 16, string.find(value, parent, OPEN, true)
   while at and (at - OPEN) % 16 ~= 0 do at = string.find(value, parent, at + 1, true) end
-  return at
+  return at and at < behind and at or nil
 end
 
 -- A parent has ended so. @return what the child waits for after that; nil: it did not wait for this parent
 local function close_link(K, id, parent, state)
-  local value = redis.call('HGET', K.waits, id)
-  local kind = value and string.sub(value, 1, 1)
-  local at = (kind == 'c' or kind == 'r') and open_at(value, parent)
+  local value = redis.call('HGET', K.parents, id)
+  if not value then return nil end
+  local kind, graph, open = parents_head(value)
+  local at = open_at(value, parent, open)
   if not at then return nil end
-  if kind == 'c' and state ~= DONE then value = 'x' .. string.sub(value, 2, OPEN - 1) .. parent .. state
-  else value = string.sub(value, 1, at - 1) .. string.sub(value, at + 16) end
-  redis.call('HSET', K.waits, id, value)
+  local before, after = string.sub(value, OPEN, at - 1), string.sub(value, at + 16)
+  if kind == 'c' and state ~= DONE then value = parents_value(tostring(state), graph, 0, parent .. before .. after)
+  else value = parents_value(kind, graph, open - 1, before .. after .. parent) end
+  redis.call('HSET', K.parents, id, value)
   return value
 end
 
-local function is_over(value) return #value < OPEN or string.sub(value, 1, 1) == 'x' end
+local function is_over(value)
+  local _, _, open = parents_head(value)
+  return open == 0
+end
 
 -- Its graph is not decided.
 local function is_held(K, value) return redis.call('ZSCORE', K.graphs, string.sub(value, 2, 17)) and true end
@@ -39,16 +49,17 @@ local released, cancelled_ids, is_later, is_soon = 0, {}, false, false
 local function go_on(K, id, value, kept)
   may_write(K)
   local list, state = facts_of(K, id), state_of(K, id)
-  if string.sub(value, 1, 1) == 'x' then
-    local message = 'The job ' .. uuid(string.sub(value, OPEN, OPEN + 15)) .. ', which it waited for, is ' .. ENDED[string.sub(value, -1)] .. '.'
+  local ended = ENDED[string.sub(value, 1, 1)]
+  if ended then
+    local message = 'The job ' .. uuid(string.sub(value, OPEN, OPEN + 15)) .. ', which it waited for, is ' .. ended .. '.'
     cancel_one(K, id, state, list, kept)
     if kept > 0 then redis.call('HSET', K.errors, id, cmsgpack.pack({ 'ParentFailed', 'MillpondError', message })) end
     cancelled_ids[#cancelled_ids + 1] = id
     return
   end
   redis.call('ZREM', K.awaiting, id)
-  redis.call('HDEL', K.waits, id)
   released = released + 1
+  if #value < OPEN then redis.call('HDEL', K.parents, id) end
   local due = state[4]
   if due > NOW then
     put_state(K, id, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
@@ -56,7 +67,7 @@ local function go_on(K, id, value, kept)
     is_later, is_soon = true, is_soon or due < NOW + SOON
     return
   end
-  if state[2] == 0 and redis.call('HEXISTS', K.parents, id) == 0 then redis.call('HDEL', K.states, id)
+  if #value < OPEN and state[2] == 0 then redis.call('HDEL', K.states, id)
   else put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7]) end
   enter(list[3], list[1], id, list[5], list[9])
 end
