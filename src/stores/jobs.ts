@@ -8,7 +8,7 @@ export function areAlike(jobs: readonly NewJob[]): boolean {
 }
 
 /** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
-function isAlike(job: NewJob, first: NewJob): boolean {
+export function isAlike(job: NewJob, first: NewJob): boolean {
   return (
     job.data.encoding === 'json' &&
     typeof job.data.body === 'string' &&
