@@ -57,6 +57,8 @@ const TIMES: ReadonlySet<string> = new Set([
   ...['from', 'expected', 'next'],
 ])
 
+const LISTS_OF_IDS: ReadonlySet<string> = new Set(['ids', 'after'])
+
 /** @param cursors by a job's id, and `next`, for `after` of a list or of a bulk change */
 export function inputOf(op: OperationName, given: Fields, cursors: ReadonlyMap<string, string>): unknown {
   const input: { [name: string]: unknown } = { ...INPUTS[op] }
@@ -84,8 +86,9 @@ const fieldsOf = (item: Json): Fields => (item !== null && typeof item === 'obje
 
 /** @param hasIds `id` is a short id @param name of the value in what it is in */
 function expanded(value: Json, hasIds: boolean, name = ''): unknown {
-  if (Array.isArray(value)) return value.map((item) => (name === 'ids' ? longId(String(item)) : expanded(item, hasIds)))
-  if (typeof value === 'string') return name === 'id' && hasIds ? longId(value) : value
+  if (Array.isArray(value))
+    return value.map((item) => (LISTS_OF_IDS.has(name) ? longId(String(item)) : expanded(item, hasIds)))
+  if (typeof value === 'string') return (name === 'id' || name === 'within') && hasIds ? longId(value) : value
   if (typeof value === 'number') return TIMES.has(name) ? EPOCH + value : value
   if (value === null || typeof value !== 'object') return value
   if (typeof value.base64 === 'string')

@@ -50,10 +50,11 @@ const TIMES: ReadonlySet<string> = new Set([
   ...['nextAt', 'lastAt', 'changedAt', 'from', 'until'],
 ])
 
+const IDS: ReadonlySet<string> = new Set(['id', 'sample', 'parent', 'parents', 'children'])
+
 /** A store's answer in the shorthand of the vectors. */
 export function shorten(value: unknown, name = ''): Json {
-  if (typeof value === 'string')
-    return (name === 'id' || name === 'sample') && value.startsWith(PREFIX) ? shortId(value) : value
+  if (typeof value === 'string') return IDS.has(name) && value.startsWith(PREFIX) ? shortId(value) : value
   if (typeof value === 'number') return TIMES.has(name) ? value - EPOCH : value
   if (typeof value === 'boolean' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => shorten(item, name))

@@ -15,7 +15,14 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 const OPERATIONS: Record<string, string[]> = {
   ...{ bulk: ['bulk'], cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
   ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
-  ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
+  ...{
+    push: ['push'],
+    relatives: ['relatives'],
+    remove: ['remove'],
+    requeue: ['requeue'],
+    restore: ['restore'],
+    stats: ['stats', 'record'],
+  },
   ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
   schedules: ['declare', 'schedules', 'pauseSchedule', 'removeSchedule', 'fire'],
 }
@@ -147,7 +154,7 @@ test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding
 })
 
 test('every store keeps each operation in the same file', () => {
-  const lacking = ['bulk', 'cancel', 'find', 'list', 'remove', 'requeue', 'schedules', 'update']
+  const lacking = ['bulk', 'cancel', 'find', 'list', 'relatives', 'remove', 'requeue', 'schedules', 'update']
   const lacks: Record<string, string[]> = { memory: [], sqlite: [], redis: [], postgres: [], rabbitmq: lacking }
   for (const [store, without] of Object.entries(lacks)) {
     const files = tracked.flatMap(

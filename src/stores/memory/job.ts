@@ -1,8 +1,8 @@
 /**
  * A job as the memory store holds it, and its copies for the world outside.
  *
- * At any time a job is in exactly one container, which its state names: the waiting jobs, the scheduled heap, the
- * running list or a list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap index (`index`) serve for all of
+ * At any time a job is in exactly one container, which its state names: the blocked list, the waiting jobs, the scheduled heap,
+ * the running list or a list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap index (`index`) serve for all of
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
@@ -15,6 +15,7 @@ import type {
   JobRecord,
   JobState,
   NewJob,
+  OnDead,
   Unique,
 } from '../../store.ts'
 import { withLines } from '../../values/job-log.ts'
@@ -73,6 +74,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
   unique: Unique | null = null
   /** Of a follower: from when it may start; null: it is none. */
   followDue: number | null = null
+  /** To its parents and children; null: it never had any. */
+  links: Links | null = null
 
   /** @param defaults the queue's, for jobs without limits of their own */
   constructor(
@@ -145,7 +148,24 @@ export class Job implements Linked<Job>, Indexed<Job> {
       ...(this.log !== null && { log: [...this.log] }),
       ...(this.unique !== null && { unique: { ...this.unique } }),
       ...(this.followDue !== null && { follows: true }),
+      ...(this.state === 'blocked' && { waitsFor: this.links?.open.size ?? 0 }),
+      ...(this.state === 'blocked' && this.links?.onDead === 'run' && { onDead: 'run' }),
     }
+  }
+}
+
+/** To its parents and children. `links.ts` makes them. */
+export class Links {
+  /** That are in the store, by id. */
+  readonly parents = new Map<string, Job>()
+  /** In the order in which the links were made. */
+  readonly children = new Set<Job>()
+  /** The ids of those that it waits for. A restored job may wait for one that is not in the store. Empty: it is not blocked. */
+  readonly open = new Set<string>()
+  readonly onDead: OnDead
+
+  constructor(onDead: OnDead) {
+    this.onDead = onDead
   }
 }
 

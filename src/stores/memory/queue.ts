@@ -23,6 +23,7 @@ import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { IdIndex } from './id-index.ts'
 import { isFinal, type Job } from './job.ts'
+import { unlink } from './links.ts'
 import { OnceKeys } from './once.ts'
 import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
@@ -48,6 +49,8 @@ export class MemoryQueue {
   /** When a worker of it was last heard of; null: never. */
   heardAt: number | null = null
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
+  /** By place. */
+  readonly blocked = new LinkedList<Job>()
   waiting: WaitingJobs | Groups = new WaitingJobs()
   readonly scheduled = new Heap<Job>(byDue)
   /** In the order of claiming. */
@@ -105,12 +108,17 @@ export class MemoryQueue {
 
   get isFull(): boolean {
     const { capacity } = this.settings
-    return capacity !== null && this.waiting.size + this.scheduled.size >= capacity
+    return capacity !== null && this.size >= capacity
+  }
+
+  /** How many jobs the capacity counts. */
+  get size(): number {
+    return this.blocked.size + this.waiting.size + this.scheduled.size
   }
 
   /** How many more jobs the capacity allows. */
   get room(): number {
-    return (this.settings.capacity ?? Number.POSITIVE_INFINITY) - this.waiting.size - this.scheduled.size
+    return (this.settings.capacity ?? Number.POSITIVE_INFINITY) - this.size
   }
 
   /** Milliseconds until the next scheduled job is due; null: there is none. */
@@ -156,7 +164,7 @@ export class MemoryQueue {
 
   counts(): Record<JobState, number> {
     return {
-      blocked: 0,
+      blocked: this.blocked.size,
       scheduled: this.scheduled.size,
       waiting: this.waiting.size,
       running: this.running.size,
@@ -169,7 +177,8 @@ export class MemoryQueue {
   /** A job just pushed. */
   add(job: Job): void {
     if (job.key !== null) this.#holdKey(job, job.key)
-    if (job.state === 'scheduled') this.scheduled.add(job)
+    if (job.state === 'blocked') this.blocked.append(job)
+    else if (job.state === 'scheduled') this.scheduled.add(job)
     else this.waiting.append(job)
   }
 
@@ -201,7 +210,7 @@ export class MemoryQueue {
     this.waiting.putBack(job)
   }
 
-  /** A running job is to be tried again at its `dueAt`. */
+  /** A running job is to be tried again at its `dueAt`, or one that was blocked is due later. */
   schedule(job: Job): void {
     this.#leave(job)
     job.state = 'scheduled'
@@ -218,6 +227,7 @@ export class MemoryQueue {
     this.totals[state]++
     if (this.#keep(state) === 0) {
       this.#jobs.remove(job)
+      unlink(job)
       return
     }
     this.#keepFinished(job, this.finished[state])
@@ -235,7 +245,8 @@ export class MemoryQueue {
       return
     }
     if (job.key !== null) this.#holdKey(job, job.key)
-    if (job.state === 'scheduled') this.scheduled.add(job)
+    if (job.state === 'blocked') this.blocked.append(job)
+    else if (job.state === 'scheduled') this.scheduled.add(job)
     else this.waiting.putBack(job)
   }
 
@@ -311,5 +322,6 @@ export class MemoryQueue {
   #forget(job: Job): void {
     this.#leave(job)
     this.#jobs.remove(job)
+    unlink(job)
   }
 }

@@ -3,6 +3,7 @@
 import type { Hold } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { Bells } from '../bells.ts'
+import { Graph } from './graph.ts'
 import { IdIndex } from './id-index.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'
 import { MemoryQueue } from './queue.ts'
@@ -15,6 +16,7 @@ export class MemoryState {
   readonly queues = new Map<string, MemoryQueue>()
   readonly workers = new Workers()
   readonly schedules = new Schedules()
+  readonly graph = new Graph(this)
   readonly bells = new Bells()
   readonly tick = new Tick()
   /** How many jobs were ever pushed. */
@@ -51,8 +53,12 @@ export class MemoryState {
     return queue
   }
 
-  /** A job has reached a final state: rings for those who wait for its result, and for workers that wait for its slot. */
+  /**
+   * A job has reached a final state: rings for those who wait for its result, and for workers that wait for its slot. The jobs that wait
+   * for it are told at the end of the operation.
+   */
   ended(queue: MemoryQueue, job: Job): void {
+    this.graph.ended(job)
     this.bells.ring('finished', queue.name, job.id)
     // Its key may have gone to its follower, which is due.
     const hasFollower = job.key !== null && queue.keys.has(job.key)

@@ -10,6 +10,7 @@ export function cancel(state: MemoryState, { ids }: Input<'cancel'>): (FinalStat
     if (isFinal(job.state)) return job.state
     const waited = job.state !== 'running'
     const queue = state.findOrCreate(job.queue)
+    state.graph.leaves(job)
     queue.finish(job, 'cancelled', now)
     state.bells.ring('cancelled', job.queue, id)
     state.ended(queue, job)

@@ -1,5 +1,4 @@
 import type { Operations } from '../../../store.ts'
-import { lacking } from '../../../values/capabilities.ts'
 import type { MemoryState } from '../state.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -10,6 +9,7 @@ import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
+import { relatives } from './relatives.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
@@ -24,7 +24,9 @@ export function operationsOf(state: MemoryState): Operations {
     <In, Out>(operation: (state: MemoryState, input: In) => Out | Promise<Out>) =>
     async (input: In): Promise<Out> => {
       state.assertOpen()
-      return operation(state, input)
+      const answer = operation(state, input)
+      state.graph.settle()
+      return answer
     }
   return {
     configure: on(configure),
@@ -47,7 +49,7 @@ export function operationsOf(state: MemoryState): Operations {
     list: on(list),
     groups: on(groups),
     ahead: on(ahead),
-    relatives: () => Promise.reject(lacking({ name: 'memory' }, 'graphs', 'relatives')),
+    relatives: on(relatives),
     stats: on(stats),
     record: on(record),
     heartbeat: on(heartbeat),

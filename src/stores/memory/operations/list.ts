@@ -56,6 +56,7 @@ export function passes(job: Job, filter: JobFilter): boolean {
 }
 
 function keyOf(job: Job, state: JobState): number {
+  if (state === 'blocked') return 0
   if (state === 'waiting') return job.priority
   if (state === 'scheduled') return job.dueAt
   return state === 'running' ? job.leaseUntil : job.finishedAt
@@ -69,7 +70,7 @@ export function jobsAfter(queue: MemoryQueue, state: JobState, after: Cursor | n
     case 'waiting':
       return queue.waiting.after(after)
     case 'blocked':
-      return []
+      return placedAfter(queue.blocked, after)
     case 'scheduled':
       return sortedAfter(queue.scheduled.all, state, after)
     case 'running':
@@ -77,6 +78,13 @@ export function jobsAfter(queue: MemoryQueue, state: JobState, after: Cursor | n
     default:
       return backwards(queue.finished[state], after)
   }
+}
+
+/** Of a list by place. */
+function* placedAfter(list: LinkedList<Job>, after: Cursor | null): Generator<Job> {
+  let job = after?.job?.list === list ? after.job.next : list.first
+  while (job !== null && job.place <= (after?.number ?? -1)) job = job.next
+  for (; job !== null; job = job.next) yield job
 }
 
 function sortedAfter(jobs: readonly Job[], state: JobState, after: Cursor | null): Job[] {

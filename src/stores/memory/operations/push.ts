@@ -1,34 +1,53 @@
 import type { Input, NewJob, PushOutcome } from '../../../store.ts'
 import { latestDue } from '../../../values/once.ts'
 import { SOON } from '../../bells.ts'
-import { Job, ORIGIN } from '../job.ts'
+import { isFinal, Job, ORIGIN } from '../job.ts'
+import { FOLLOWS, meet } from '../meeting.ts'
 import { NEVER_DUE } from '../once.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
+import { refusals } from '../whole.ts'
 import { updateOne } from './update.ts'
 
-export function push(state: MemoryState, { jobs }: Input<'push'>): PushOutcome[] | Promise<PushOutcome[]> {
-  const outcomes = pushNow(state, jobs)
+export function push(state: MemoryState, { jobs, whole }: Input<'push'>): PushOutcome[] | Promise<PushOutcome[]> {
+  const outcomes = (whole && refusals(state, jobs)) || pushNow(state, jobs)
   return state.tick.mayEnd()?.then(() => outcomes) ?? outcomes
 }
 
 export function pushNow(state: MemoryState, jobs: readonly NewJob[]): PushOutcome[] {
   const now = state.now()
   const outcomes: PushOutcome[] = []
+  /** Of jobs that were not stored under their ids. */
+  const others = new Map<string, string>()
   let queue: MemoryQueue | undefined
   for (const job of jobs) {
     if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
-    outcomes.push(pushOne(state, queue, job, now))
+    const outcome = pushOne(state, queue, job, now, others)
+    if (outcome.id !== job.id) others.set(job.id, outcome.id)
+    outcomes.push(outcome)
   }
   return outcomes
 }
 
-function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: number): PushOutcome {
-  const { id, key, once } = job
+function pushOne(
+  state: MemoryState,
+  queue: MemoryQueue,
+  job: NewJob,
+  now: number,
+  others: ReadonlyMap<string, string>,
+): PushOutcome {
+  const { id, key, once, after, within } = job
   if (job.fresh !== true && state.jobs.get(id) !== undefined) return { status: 'existing', id }
-  const met = key === null ? undefined : meet(state, queue, job, key, now)
+  const met = key === null ? undefined : meet(queue, job, key, now)
+  if (met instanceof Job) {
+    const runAt = ORIGIN + dueOf(job, met.pushedAt, now)
+    updateOne(state, { id: met.id, data: job.data, runAt }, now)
+    return { status: 'replaced', id: met.id }
+  }
   if (met !== undefined && met !== FOLLOWS) return met
   if (queue.isFull) return { status: 'full', id }
+  const parent = orphaned(state, job, others)
+  if (parent !== undefined) return { status: 'orphan', id, parent }
   const dueAt = dueOf(job, now, now)
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
   stored.fence = state.removedFence
@@ -39,40 +58,36 @@ function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: numbe
   }
   if (key !== null && once?.unique !== undefined) stored.unique = { ...once.unique }
   queue.totals.pushed++
+  const waits = after !== undefined && after.length > 0
+  const failed = waits ? state.graph.wait(stored, mapped(job, others)) : undefined
   state.jobs.add(stored)
   queue.add(stored)
-  if (stored.dueAt < now + SOON) state.bells.ring('work', queue.name)
+  if (within !== undefined) state.graph.within(stored, others.get(within) ?? within)
+  state.graph.stored(queue, stored, failed)
+  if (stored.state !== 'blocked' && stored.dueAt < now + SOON) state.bells.ring('work', queue.name)
   return { status: 'pushed', id }
+}
+
+const mapped = ({ after = [], onDead }: NewJob, others: ReadonlyMap<string, string>) => ({
+  after: others.size === 0 ? after : after.map((id) => others.get(id) ?? id),
+  onDead,
+})
+
+/** The job that it needs and that is not there. */
+function orphaned(
+  state: MemoryState,
+  { after, within }: NewJob,
+  others: ReadonlyMap<string, string>,
+): string | undefined {
+  const stateOf = (id: string) => state.jobs.get(others.get(id) ?? id)?.state
+  const parent = after?.find((id) => stateOf(id) === undefined)
+  if (parent !== undefined || within === undefined) return parent
+  const its = stateOf(within)
+  return its === undefined || isFinal(its) ? within : undefined
 }
 
 /** @param pushedAt of the job that gets this due time */
 function dueOf({ delay, runAt, once }: NewJob, pushedAt: number, now: number): number {
   const dueAt = runAt === null ? now + delay : runAt - ORIGIN
   return Math.max(now, once === undefined ? dueAt : Math.min(dueAt, latestDue(once, pushedAt)))
-}
-
-const FOLLOWS = 'follows'
-
-/** What a push finds under its key. Undefined: nothing. */
-function meet(
-  state: MemoryState,
-  queue: MemoryQueue,
-  job: NewJob,
-  key: string,
-  now: number,
-): PushOutcome | typeof FOLLOWS | undefined {
-  const { replace = false, follow = false } = job.once ?? {}
-  const holder = queue.keys.get(key)
-  if (holder === undefined) {
-    const id = queue.once.remembered(key, now)
-    return id === undefined ? undefined : { status: 'existing', id }
-  }
-  const follower = replace || follow ? queue.once.follower(key) : undefined
-  const replaced = follower ?? (replace && holder.state !== 'running' ? holder : undefined)
-  if (replaced !== undefined) {
-    const runAt = ORIGIN + dueOf(job, replaced.pushedAt, now)
-    updateOne(state, { id: replaced.id, data: job.data, runAt }, now)
-    return { status: 'replaced', id: replaced.id }
-  }
-  return follow && holder.state === 'running' ? FOLLOWS : { status: 'existing', id: holder.id }
 }

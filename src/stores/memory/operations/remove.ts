@@ -42,6 +42,7 @@ function removeJobs(state: MemoryState, jobs: readonly (Job | undefined)[]): num
     if (job === undefined || state.jobs.get(job.id) !== job) continue
     const queue = state.findOrCreate(job.queue)
     const was = job.state
+    state.graph.leaves(job)
     queue.remove(job, state.now())
     state.removedFence = Math.max(state.removedFence, job.fence + 1)
     removed++

@@ -25,8 +25,24 @@ function restoreOne(state: MemoryState, record: JobRecord): RestoreOutcome {
   }
   // The record may be older than the job of its id that was removed, and no fence is given out twice.
   job.fence = Math.max(job.fence, state.removedFence)
+  const failed = record.state === 'blocked' ? wait(state, job, record) : undefined
   state.jobs.add(job)
   queue.restore(job, state.now())
-  if (record.state === 'waiting') state.bells.ring('work', queue.name)
+  state.graph.stored(queue, job, failed)
+  if (job.state === 'waiting') state.bells.ring('work', queue.name)
   return 'restored'
+}
+
+/** @returns why it is to be cancelled */
+function wait(
+  state: MemoryState,
+  job: Job,
+  { after = [], onDead }: JobRecord,
+): ReturnType<MemoryState['graph']['wait']> {
+  const failed = state.graph.wait(job, { after, onDead })
+  if (failed !== undefined || job.links?.open.size !== 0) return failed
+  const now = state.now()
+  job.dueAt = Math.max(now, job.dueAt)
+  job.state = job.dueAt > now ? 'scheduled' : 'waiting'
+  return undefined
 }

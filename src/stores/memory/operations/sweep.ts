@@ -23,7 +23,8 @@ export function sweep(state: MemoryState, { limit }: Input<'sweep'>): Swept {
   if (nextAt !== null) swept.nextDue = Math.min(swept.nextDue ?? Number.POSITIVE_INFINITY, nextAt - ORIGIN - now)
   if (due.length > 0) swept.schedules = { now: ORIGIN + now, due }
   swept.queues = state.queues.size
-  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
+  const isLeft = state.graph.sweep()
+  swept.more = isLeft || Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept
 }
 

@@ -16,7 +16,7 @@ export function updateOne(
 ): UpdateOutcome {
   const job = state.jobs.get(id)
   if (job === undefined) return null
-  if (job.state !== 'scheduled' && job.state !== 'waiting') return job.state
+  if (job.state !== 'blocked' && job.state !== 'scheduled' && job.state !== 'waiting') return job.state
   if (data !== undefined) {
     job.encoding = data.encoding
     job.body = copyBody(data.body)
@@ -28,6 +28,11 @@ export function updateOne(
   }
   if (!isDue && priority === undefined) return 'updated'
   const dueAt = isDue ? Math.max(now, runAt === undefined ? now + (delay ?? 0) : runAt - ORIGIN) : job.dueAt
+  if (job.state === 'blocked') {
+    job.priority = priority ?? job.priority
+    job.dueAt = dueAt
+    return 'updated'
+  }
   const becomes = isDue ? (dueAt > now ? 'scheduled' : 'waiting') : job.state
   const queue = state.findOrCreate(job.queue)
   queue.move(job, becomes, () => {
