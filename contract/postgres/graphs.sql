@@ -124,6 +124,7 @@ declare
   v_each     uuid[];
   v_held     uuid[];
   v_stuck    uuid[];
+  v_all      boolean;
   v_counts   integer[];
   v_failed   text[];
   v_gone     uuid[];
@@ -147,7 +148,8 @@ begin
       v_each := array(select distinct unnest(v_children) order by 1);
       v_held := millpond.hold_children(v_each, p_patient);
       -- Those that somebody else holds. One that does not wait is not waited for.
-      v_stuck := case when cardinality(v_held) = cardinality(v_each) then '{}' else array(
+      v_all := cardinality(v_held) = cardinality(v_each);
+      v_stuck := case when v_all then '{}' else array(
         select id from unnest(v_each) as given(id) where id <> all (v_held)
           and exists (select from millpond.waiting where waiting.id = given.id and state = 'blocked')) end;
       update millpond.links set is_open = closed.count < cardinality(coalesce(remaining, children)),
@@ -162,7 +164,7 @@ begin
         select one.child as id, count(distinct one.parent)::integer as count,
           min(one.parent || ' ' || one.state) filter (where one.state <> 'done') as failed
         from unnest(v_parents, v_states, v_children) as one(parent, state, child) join millpond.children on children.id = one.child
-        where children.is_blocked and one.parent = any (children.after) and one.child <> all (v_stuck) group by one.child
+        where children.is_blocked and one.parent = any (children.after) and (v_all or one.child = any (v_held)) group by one.child
       ) as counted;
       for v_child in
         select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed)

@@ -32,24 +32,30 @@ end $$;
 
 -- What the parents of a new job are. orphan: not known; or, of `within`, ended. open, closed: the others. failed, became: one that makes
 -- the job cancelled at once. children: blocked jobs that are to wait for the job, too; their rows are locked. p_restored: parents that
--- are not known are awaited.
+-- are not known are awaited. p_given, p_stands: former jobs of the call that were answered with another one, and those; the latter stand
+-- for them.
 create or replace function millpond.look_at_parents(
-  p_after uuid[], p_on_dead text, p_within uuid, p_restored boolean default false,
+  p_after uuid[], p_on_dead text, p_within uuid, p_given uuid[] default null, p_stands uuid[] default null,
+  p_restored boolean default false,
   out orphan uuid, out open uuid[], out closed uuid[], out failed uuid, out became text, out children uuid[], out is_blocked boolean
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan set jit = off
 as $$
+declare
+  v_after  constant uuid[] := array(
+    select coalesce(p_stands[array_position(p_given, id)], id) from unnest(p_after) with ordinality as one(id, nth) order by nth);
+  v_within constant uuid   := coalesce(p_stands[array_position(p_given, p_within)], p_within);
 begin
   open := '{}';
   closed := '{}';
   children := '{}';
-  if cardinality(p_after) > 0 then
-    perform millpond.hold_parents(p_after);
+  if cardinality(v_after) > 0 then
+    perform millpond.hold_parents(v_after);
     -- In a statement of its own: it sees what was committed before the rows were locked.
     with seen as (
       select given.id, given.nth, job.state from (
-        select id, min(nth) as nth from unnest(p_after) with ordinality as each(id, nth) group by id
+        select id, min(nth) as nth from unnest(v_after) with ordinality as each(id, nth) group by id
       ) as given left join lateral (select state from millpond.jobs where jobs.id = given.id offset 0) as job on true
     )
     select (array_agg(id order by nth) filter (where state is null and not p_restored))[1],
@@ -58,17 +64,21 @@ begin
       (array_agg(id order by nth) filter (where state in ('dead', 'cancelled') and p_on_dead is distinct from 'run'))[1],
       (array_agg(state order by nth) filter (where state in ('dead', 'cancelled') and p_on_dead is distinct from 'run'))[1]
     into orphan, open, closed, failed, became from seen;
-    if orphan is not null then return; end if;
+    if orphan is not null then
+      -- As it was given.
+      orphan := p_after[array_position(v_after, orphan)];
+      return;
+    end if;
   end if;
   if p_within is not null then
-    children := millpond.children_of(array[p_within]);
+    children := millpond.children_of(array[v_within]);
     -- Seen after the locks: who ends that job settles its children first.
-    if not exists (select from millpond.jobs where id = p_within and state in ('blocked', 'scheduled', 'waiting', 'running')) then
+    if not exists (select from millpond.jobs where id = v_within and state in ('blocked', 'scheduled', 'waiting', 'running')) then
       orphan := p_within;
       return;
     end if;
     children := array(
-      select id from millpond.children where id = any (look_at_parents.children) and is_blocked and p_within = any (after));
+      select id from millpond.children as child where id = any (look_at_parents.children) and child.is_blocked and v_within = any (after));
   end if;
   is_blocked := cardinality(open) > 0 or failed is not null;
 end $$;
@@ -153,6 +163,9 @@ begin
   if not push_graph.whole then
     return push_jobs(v_jobs, push_graph.own, push_graph.now, push_graph.again, push_graph.listener);
   end if;
+  -- Stays, whatever becomes of the jobs.
+  perform enter(push_graph.own);
+  perform queue_of(name) from (select distinct queue as name from json_to_recordset(v_jobs) as given(queue text) order by 1) as queues;
   begin
     v_outcomes := push_jobs(v_jobs, push_graph.own, push_graph.now, push_graph.again, push_graph.listener);
     if exists (select from unnest(v_outcomes) as each(outcome) where outcome like 'full %' or outcome like 'orphan %') then

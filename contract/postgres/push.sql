@@ -278,7 +278,6 @@ declare
   v_state    text;
   v_given    uuid[] := '{}';
   v_stands   uuid[] := '{}';
-  v_after    uuid[];
   v_noted    uuid[] := '{}';
   v_failed   uuid[] := '{}';
   v_linked   boolean := false;
@@ -354,15 +353,10 @@ begin
     v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
     if v_linked then
       if v_follows then raise exception 'InvalidOption: a job with follow has no after' using errcode = '22023'; end if;
-      -- The job that a former one of this call was answered with stands for it.
-      v_after := array(select coalesce(v_stands[array_position(v_given, id)], id) from unnest(job.after) with ordinality as one(id, nth)
-        order by nth);
-      select * into v_parents
-      from look_at_parents(v_after, job."onDead", coalesce(v_stands[array_position(v_given, job.within)], job.within));
+      select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
       if v_parents.orphan is not null then
         delete from keys where queue = v_queue.id and key = job.key;
-        v_outcomes := v_outcomes
-          || ('orphan ' || job.id || ' ' || coalesce(job.after[array_position(v_after, v_parents.orphan)], job.within));
+        v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);
         continue;
       end if;
       if v_parents.is_blocked then v_state := 'blocked'; end if;
@@ -404,8 +398,7 @@ begin
       continue;
     end if;
     v_outcomes := v_outcomes || ('pushed ' || job.id);
-    -- One that is cancelled at once takes none.
-    if not v_linked or v_parents.failed is null then v_room := v_room - 1; end if;
+    v_room := v_room - 1;
     if v_queue.limits = 'groups' and v_state = 'waiting' then
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
@@ -416,7 +409,10 @@ begin
       perform link(job.id, v_parents.open, v_parents.closed, job."onDead", v_parents.children, v_parents.failed, v_parents.became, v_now);
       v_noted := v_noted || v_parents.open;
       if cardinality(v_parents.children) > 0 then v_noted := v_noted || job.id; end if;
-      if v_parents.failed is not null then v_failed := v_failed || job.id; end if;
+      if v_parents.failed is not null then
+        v_failed := v_failed || job.id;
+        v_room := v_room + 1;
+      end if;
     end if;
     if v_state <> 'blocked' and v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;

@@ -1,6 +1,7 @@
 -- relatives: which jobs wait, or waited, for which.
 -- In:  ids; limit: most parents and most children of each.
--- Out: JSON list, in step: queue, state, onDead, parents and children (ids, in their order), more; null: unknown.
+-- Out: JSON list, in step: queue, state, onDead, parents and children (ids, in their order), more; null: unknown. Of a blocked job also
+--      parents that are not known: those of a restored job come yet.
 
 create or replace function millpond.relatives(ids uuid[], "limit" integer) returns json
 language plpgsql stable security definer
@@ -21,7 +22,8 @@ begin
     left join lateral (select queue, state from jobs where jobs.id = given.id offset 0) as job on true
     left join children as own on own.id = given.id
     cross join lateral (
-      select array(select unnest(own.after) as id order by id limit v_limit + 1) as ids
+      select array(
+        select id from unnest(own.after) as parent(id) where job.state = 'blocked' or is_known(id) order by id limit v_limit + 1) as ids
     ) as parents cross join lateral (
       select array(
         select distinct children.id from links cross join lateral unnest(links.children) as child join children on children.id = child

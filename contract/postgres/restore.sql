@@ -153,7 +153,7 @@ begin
     job.log := case when given.log is not null then log_with(null, given.log) end;
     job.remember := remember_of(given."unique");
     if job.state = 'blocked' then
-      select * into v_parents from look_at_parents(given.after, given."onDead", null, true);
+      select * into v_parents from look_at_parents(given.after, given."onDead", null, p_restored => true);
       if not v_parents.is_blocked then
         job.state := case when job.due_at > v_now then 'scheduled' else 'waiting' end;
         job.due_at := greatest(job.due_at, v_now);
