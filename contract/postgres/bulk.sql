@@ -5,7 +5,7 @@
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
 --      ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
---      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most (1,000 waiting ones), and ends
+--      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most (1,000 blocked or waiting ones), and ends
 --      at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
 --      would make them, so no job is changed twice.
 
@@ -21,9 +21,9 @@ as $$
 #variable_conflict use_column
 declare
   v_large constant bigint  := 16777216;
-  v_look  constant integer := case when bulk.state = 'waiting' then greatest(bulk."limit", 1000) else 20000 end;
-  v_table constant text    := case bulk.state when 'waiting' then 'waiting' when 'scheduled' then 'waiting' when 'running' then 'running'
-    when 'done' then 'done' else 'retired' end;
+  v_look  constant integer := case when bulk.state in ('blocked', 'waiting') then greatest(bulk."limit", 1000) else 20000 end;
+  v_table constant text    := case when bulk.state in ('blocked', 'scheduled', 'waiting') then 'waiting'
+    when bulk.state in ('running', 'done') then bulk.state else 'retired' end;
   v_queue integer;
   v_key   bigint := split_part(bulk.after, '.', 2)::bigint;
   v_place bigint := split_part(bulk.after, '.', 3)::bigint;
@@ -63,8 +63,8 @@ begin
   v_test := array_to_string(v_tests, ' and ');
 
   v_look_at := case
-    when bulk.state = 'waiting' then 'select job.*, at.key as key_at, at.place as place_at from page($6, ''waiting'', $9, $7, $8) as at
-      left join lateral (select *, ctid as row_at from waiting where id = at.id and state = ''waiting'' offset 0) as job on true'
+    when bulk.state in ('blocked', 'waiting') then 'select job.*, at.key as key_at, at.place as place_at from page($6, $10, $9, $7, $8) as at
+      left join lateral (select *, ctid as row_at from waiting where id = at.id and state = $10 offset 0) as job on true'
     when bulk.state = 'scheduled' then 'select *, ctid as row_at, due_at as key_at, place as place_at from waiting where queue = $6
       and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
     when bulk.state = 'running' then 'select *, ctid as row_at, lease_until as key_at, place as place_at from running where queue = $6

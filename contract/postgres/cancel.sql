@@ -1,7 +1,7 @@
 -- cancel: jobs are not wanted any more.
 -- In:  ids.
--- Out: a text per id: its queue, a space, what it was (scheduled, waiting, running: cancelled now; or the final state that it keeps);
---      empty: unknown.
+-- Out: a text per id: its queue, a space, what it was (blocked, scheduled, waiting, running: cancelled now; or the final state that it
+--      keeps); empty: unknown.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation is stale.
 
 create or replace function millpond.cancel(ids uuid[], now bigint default null) returns text[]
@@ -14,6 +14,7 @@ declare
   v_now      bigint := time_of(cancel.now);
   v_outcomes text[] := array_fill(''::text, array[cardinality(cancel.ids)]);
   v_ring     text[] := '{}';
+  v_parents  uuid[] := '{}';
   v_nth      bigint;
   v_id       uuid;
   v_was      text;
@@ -34,6 +35,7 @@ begin
         if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.place) then
           perform advance(v_waiting.queue, v_waiting.line > 0);
         end if;
+        if v_was = 'blocked' then perform unblock(v_id); end if;
         exit;
       end if;
       delete from running where id = v_id returning * into job;
@@ -44,9 +46,10 @@ begin
       select queue || ' ' || state into v_was from jobs where id = v_id;
       exit when v_was is null or split_part(v_was, ' ', 2) in ('done', 'dead', 'cancelled');
     end loop;
-    if v_was in ('scheduled', 'waiting', 'running') then
+    if v_was in ('blocked', 'scheduled', 'waiting', 'running') then
       select name, keep_dead, limits into v_name, v_keep, v_limits from queues where id = job.queue;
       perform retire(job, 'cancelled', 'cancel', v_now, v_keep);
+      if has_children(job.queue) then v_parents := v_parents || v_id; end if;
       v_ring := v_ring || ('finished:' || v_name) || (case when v_was = 'running' then 'cancelled:' else 'room:' end || v_name);
       -- The job after it may start now: also where the group's first job was held by its cost.
       if v_limits is not null then v_ring := v_ring || ('work:' || v_name); end if;
@@ -54,6 +57,7 @@ begin
     end if;
     v_outcomes[v_nth] := coalesce(v_was, '');
   end loop;
+  if v_parents <> '{}' then v_ring := v_ring || end_of(v_parents, 'cancelled', v_now); end if;
   perform ring_all(v_ring);
   return v_outcomes;
 end $$;

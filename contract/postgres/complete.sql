@@ -2,7 +2,7 @@
 -- In:  queue; ids and fences, in step. results: tagged texts, null where there is none, in step, too; null: no results. logs: new lines
 --      of each job's log, with a line feed between them, in the same way.
 -- Out: which of them were completed, counted from 1; null: all.
--- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
+-- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept. Children: graphs.sql.
 --      Rows of `running` are locked in the order of their ids, here and wherever several are: so no two calls wait for each other.
 
 create or replace function millpond.complete(
@@ -75,6 +75,9 @@ begin
     if v_freed is not null then insert into arrivals (queue, groups, freed) values (v_queue, v_freed, true); end if;
     perform ring('finished', complete.queue);
     if v_slots then perform ring('work', complete.queue); end if;
+    if has_children(v_queue) then
+      perform ring_all(end_of(array(select complete.ids[nth] from unnest(v_done) as nth), 'done', v_now));
+    end if;
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
   return coalesce(v_done, '{}');

@@ -29,6 +29,7 @@ declare
   v_ring     text[] := '{}';
   v_delay    bigint;
   v_counted  boolean;
+  v_dead     uuid[] := '{}';
   held       record;
   job        running%rowtype;
 begin
@@ -51,6 +52,7 @@ begin
       perform retire(job, 'dead', 'fail', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
       if job.line < 0 then v_ring := v_ring || 'work'::text; end if;
+      v_dead := v_dead || held.id;
       v_outcomes[held.nth] := 'dead';
     else
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
@@ -62,5 +64,6 @@ begin
     end if;
   end loop;
   perform ring(kind, fail.queue) from (select distinct unnest(v_ring) as kind) as due;
+  if v_dead <> '{}' and has_children(v_queue) then perform ring_all(end_of(v_dead, 'dead', v_now)); end if;
   return v_outcomes;
 end $$;

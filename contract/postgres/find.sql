@@ -19,7 +19,9 @@ language sql stable as $$
     'data', millpond.body_of(j.encoding, j.data, j.data_bytes),
     'progress', millpond.body_of(j.progress_encoding, j.progress, j.progress_bytes),
     'result', millpond.body_of(j.result_encoding, j.result, j.result_bytes),
-    'error', j.error, 'log', j.log, 'unique', millpond.unique_of(j.remember), 'follows', j.follow_due is not null)
+    'error', j.error, 'log', j.log, 'unique', millpond.unique_of(j.remember), 'follows', j.follow_due is not null,
+    'waitsFor', case when j.state = 'blocked' then (select waits_for from millpond.children where id = j.id) end,
+    'onDead', case when j.state = 'blocked' then (select nullif(on_dead, 'cancel') from millpond.children where id = j.id) end)
 $$;
 
 create or replace function millpond.find(ids uuid[], listener text default null) returns setof json

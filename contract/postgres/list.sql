@@ -1,7 +1,7 @@
 -- list: one queue's jobs in one state, a page at a time.
 -- In:  queue, state, limit; after: a cursor, or null; filter: JSON with any of the filters of contract/operations.md, or null.
 -- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones
---      in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
+--      in the order of claiming, blocked ones by place, scheduled ones soonest first, running ones by lease, final ones newest first.
 --      A cursor is STATE.KEY.PLACE. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
 -- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000)
 --      jobs at the most, and ends with the job that makes its data 16 MiB.
@@ -12,7 +12,7 @@ returns table (id uuid, key bigint, place bigint)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1
+  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('blocked', 'scheduled', 'running') then -1
     else 9000000000000000 end;
   v_key   constant bigint := coalesce(p_key, v_first);
   v_place constant bigint := coalesce(p_place, 0);
@@ -30,6 +30,10 @@ begin
         ) as ready
         where lines.queue = p_queue and 10 - level.nth <= v_key
         order by ready.priority desc, ready.place limit p_limit;
+    when 'blocked' then
+      return query
+        select id, 0::bigint, place from millpond.children
+        where queue = p_queue and is_blocked and place > v_place order by place limit p_limit;
     when 'scheduled' then
       return query
         select id, due_at, place from millpond.waiting

@@ -5,7 +5,7 @@
 -- In:  the names of the queues that they are concerned with; null: all.
 -- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that
 --      name; for a queue that is there no more, ring room, finished and cancelled. They follow how often a job became scheduled or
---      waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
+--      waiting (with limits: or ceased to run), and the limits and the pause; how often one left blocked, scheduled or waiting, and the
 --      capacity (null: none); how often one ended; and how often one was cancelled while running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
@@ -23,7 +23,7 @@ begin
     join queues as q on q.name = given.name cross join lateral (
       select
         coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
-        coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
+        coalesce(sum(count) filter (where was in ('blocked', 'scheduled', 'waiting') and becomes not in ('blocked', 'scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where cause in ('complete', 'cancel', 'remove') or becomes = 'dead'), 0) as finished,
         coalesce(sum(count) filter (where was = 'running' and cause in ('cancel', 'remove')), 0) as stopped
       from (

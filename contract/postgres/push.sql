@@ -5,7 +5,7 @@
 --      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that
 --      has one of them counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
---      space, the id; `push_list` the same, null: all were pushed.
+--      space, the id; `push_list` the same, null: all were pushed. `push`, if a parent is not known: MP005.
 --      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what
 --      is too large.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
@@ -124,7 +124,7 @@ language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(hashtext('millpond room'), p_queue);
   if p_own and exists (select from millpond.moves where queue = p_queue offset 256) then perform millpond.add_up(p_queue); end if;
-  return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('scheduled', 'waiting')), 0);
+  return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('blocked', 'scheduled', 'waiting')), 0);
 end $$;
 
 -- data: JSON texts, in step with the ids.
@@ -240,7 +240,8 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh once; data is a tagged text.
+-- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh once after onDead within; data is a
+-- tagged text. For jobs with after or within see push-graph.sql.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -274,6 +275,13 @@ declare
   v_count    integer;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
+  v_state    text;
+  v_given    uuid[] := '{}';
+  v_stands   uuid[] := '{}';
+  v_noted    uuid[] := '{}';
+  v_failed   uuid[] := '{}';
+  v_linked   boolean := false;
+  v_parents  record;
   job        record;
 begin
   perform enter(push_jobs.own);
@@ -282,7 +290,7 @@ begin
   for job in
     select given.* from json_to_recordset(push_jobs.jobs) as given(
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean, cost integer, once json)
+      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, within uuid)
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -341,14 +349,26 @@ begin
       end if;
       continue;
     end if;
+    v_state := case when v_later then 'scheduled' else 'waiting' end;
+    v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
+    if v_linked then
+      if v_follows then raise exception 'InvalidOption: a job with follow has no after' using errcode = '22023'; end if;
+      select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
+      if v_parents.orphan is not null then
+        delete from keys where queue = v_queue.id and key = job.key;
+        v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);
+        continue;
+      end if;
+      if v_parents.is_blocked then v_state := 'blocked'; end if;
+    end if;
     if v_existing is null then
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
         encoding, data, data_bytes, remember, follow_due)
       values (nextval('place'), v_now, case when v_follows then 281474976710655 else v_due end,
         coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
         coalesce(job.attempts, v_queue.attempts),
-        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
-        case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
+        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and v_state = 'waiting' then -1 else 0 end,
+        v_state, job.key, job."group", job.trace,
         encoding_of(job.data), text_of(job.data), bytes_of(job.data), v_remember, case when v_follows then v_due end)
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
@@ -364,6 +384,10 @@ begin
         if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
       end if;
     end if;
+    if v_existing <> job.id then
+      v_given := v_given || job.id;
+      v_stands := v_stands || v_existing;
+    end if;
     if v_met like 'replaced %' then
       v_outcomes := v_outcomes || v_met;
       if v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
@@ -375,18 +399,29 @@ begin
     end if;
     v_outcomes := v_outcomes || ('pushed ' || job.id);
     v_room := v_room - 1;
-    if v_queue.limits = 'groups' and not v_later then
+    if v_queue.limits = 'groups' and v_state = 'waiting' then
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
     insert into moves (queue, segment, was, becomes, cause, count)
-    values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 'push', 1);
-    if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
+    values (v_queue.id, -1, 'new', v_state, 'push', 1);
+    if v_linked then
+      perform link(job.id, v_parents.open, v_parents.closed, job."onDead", v_parents.children, v_parents.failed, v_parents.became, v_now);
+      v_noted := v_noted || v_parents.open;
+      if cardinality(v_parents.children) > 0 then v_noted := v_noted || job.id; end if;
+      if v_parents.failed is not null then
+        v_failed := v_failed || job.id;
+        v_room := v_room + 1;
+      end if;
+    end if;
+    if v_state <> 'blocked' and v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
     insert into arrivals (queue, groups)
     select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
+  if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
+  if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', v_now)); end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
     if v_sees then perform ring('work', v_name, push_jobs.own);
@@ -407,10 +442,11 @@ $$;
 
 -- One job, in the caller's transaction: select millpond.push('emails', '{"to":"a@example.org"}'). delay and timeout in ms.
 -- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
+-- `after`: it waits until these jobs are done; `on_dead`: else it is cancelled, or may `run`; `within`: see contract/graphs.md.
 create or replace function millpond.push(
   queue text, data text, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
 ) returns uuid
 language plpgsql security definer set search_path = millpond, pg_temp
 as $$
@@ -425,6 +461,10 @@ begin
     raise exception 'InvalidOption: data is null; push ''null'' to mean the JSON value' using errcode = '22023';
   elsif coalesce(delay, -1) not between 0 and 8640000000000000 then
     raise exception 'InvalidOption: delay is at least 0 ms' using errcode = '22023';
+  elsif on_dead is null or on_dead not in ('cancel', 'run') then
+    raise exception 'InvalidOption: on_dead is cancel or run' using errcode = '22023';
+  elsif cardinality(after) > 10000 then
+    raise exception 'InvalidOption: after has 10000 ids at most' using errcode = '22023';
   elsif timeout not between 1 and 2073600000 then
     raise exception 'InvalidOption: timeout is 1 to 2073600000 ms, 24 days' using errcode = '22023';
   end if;
@@ -432,22 +472,26 @@ begin
   v_outcome := (push_jobs(json_build_array(json_build_object(
     'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
     'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,
-    'cost', cost, 'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null)), false))[1];
+    'cost', cost, 'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null, 'after', after, 'onDead', on_dead,
+    'within', within)), false))[1];
+  if v_outcome like 'orphan %' then
+    raise exception 'ParentUnknown: there is no job %, or it has ended', split_part(v_outcome, ' ', 3) using errcode = 'MP005';
+  end if;
   return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
 end $$;
 
 create or replace function millpond.push(
   queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within) $$;
 
 create or replace function millpond.push(
   queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within) $$;

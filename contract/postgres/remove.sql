@@ -27,6 +27,7 @@ begin
       if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.place) then
         perform millpond.advance(v_job.queue, v_job.line > 0);
       end if;
+      delete from millpond.children where id = p_id;
       perform millpond.take_leave(v_job, 'gone', 'remove', p_now);
       return;
     end if;
@@ -37,6 +38,7 @@ begin
         into take_out.state, take_out.queue, take_out.fence, v_segment, v_key;
     end if;
     if found then
+      delete from millpond.children where id = p_id;
       insert into millpond.moves (queue, segment, was, becomes, cause, count)
         values (take_out.queue, v_segment, take_out.state, 'gone', 'remove', 1);
       if v_key is not null then
@@ -75,6 +77,7 @@ begin
     -- In one statement: a job that moves is seen in one of them.
     or exists (select from millpond.waiting where queue = p_queue and state = 'waiting')
     or exists (select from millpond.waiting where queue = p_queue and state = 'scheduled')
+    or exists (select from millpond.children where queue = p_queue and is_blocked)
     or exists (select from millpond.running where queue = p_queue)
     or exists (select from millpond.retired where queue = p_queue)
     or exists (select from millpond.done where queue = p_queue)
@@ -83,6 +86,7 @@ begin
   delete from millpond.queues where id = p_queue;
   delete from millpond.lines where queue = p_queue;
   delete from millpond.keys where queue = p_queue;
+  delete from millpond.parents where queue = p_queue;
   delete from millpond.limits where queue = p_queue;
   delete from millpond.group_limits where queue = p_queue;
   delete from millpond.turns where queue = p_queue;
@@ -112,6 +116,7 @@ declare
   v_queue integer;
   v_fence bigint := 0;
   v_bells text[] := '{}';
+  v_parents uuid[] := '{}';
   v_state text;
   v_name  text;
   v_limits text;
@@ -119,6 +124,7 @@ declare
   was     record;
 begin
   perform read_committed();
+  remove.now := time_of(remove.now);
   if remove.ids is null then
     select id into v_queue from millpond.queues where name = remove.queue;
     foreach v_state in array case when remove.state is null then states() else array[remove.state] end loop
@@ -128,17 +134,20 @@ begin
   end if;
   remove.queues := '{}';
   for v_id in select distinct id from unnest(v_ids) as given(id) order by id loop
-    select * into was from take_out(v_id, time_of(remove.now));
+    select * into was from take_out(v_id, remove.now);
     continue when was.state is null;
     select name, limits into v_name, v_limits from millpond.queues where id = was.queue;
     remove.queues := remove.queues || v_name;
     v_fence := greatest(v_fence, was.fence);
     if was.state = 'running' then v_bells := v_bells || ('cancelled:' || v_name); end if;
-    if was.state in ('scheduled', 'waiting') then v_bells := v_bells || ('room:' || v_name); end if;
+    if was.state in ('blocked', 'scheduled', 'waiting') then v_bells := v_bells || ('room:' || v_name); end if;
     -- The job after it may start now.
     if v_limits is not null and was.state in ('waiting', 'running') then v_bells := v_bells || ('work:' || v_name); end if;
     v_bells := v_bells || ('finished:' || v_name);
+    -- One that has ended was settled then.
+    if was.state not in ('done', 'dead', 'cancelled') and has_children(was.queue) then v_parents := v_parents || v_id; end if;
   end loop;
+  if v_parents <> '{}' then v_bells := v_bells || end_of(v_parents, 'removed', remove.now); end if;
   removed := cardinality(remove.queues);
   more := remove.ids is null and cardinality(v_ids) >= remove."limit";
   -- One more, so that not even `extend` takes an old claim for one of the job that comes back.

@@ -85,6 +85,8 @@ declare
   v_finished bigint;
   v_id       integer;
   v_follows  boolean;
+  v_parents  record;
+  v_ended    ended[] := '{}';
   v_queue    queues%rowtype;
   job        waiting%rowtype;
   given      record;
@@ -98,6 +100,7 @@ begin
     perform setval('swept_whole', 0);
   else perform hold_time('due', restore.now);
   end if;
+  -- Not the others, which look at more than their own row.
   if not exists (select from json_to_recordset(restore.records) as each(state text, follows boolean)
     where state is null or state not in ('scheduled', 'waiting') or follows) and restore_live(restore.records, v_now) then
     return array_fill('restored'::text, array[json_array_length(restore.records)]);
@@ -107,7 +110,7 @@ begin
       id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
         cost integer,
       timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, "finishedAt" bigint, worker text,
-      data text, progress text, result text, error text, log text, "unique" json, follows boolean)
+      data text, progress text, result text, error text, log text, "unique" json, follows boolean, after uuid[], "onDead" text)
   loop
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
@@ -149,8 +152,16 @@ begin
     job.error := given.error;
     job.log := case when given.log is not null then log_with(null, given.log) end;
     job.remember := remember_of(given."unique");
+    if job.state = 'blocked' then
+      select * into v_parents from look_at_parents(given.after, given."onDead", null, p_restored => true);
+      if not v_parents.is_blocked then
+        job.state := case when job.due_at > v_now then 'scheduled' else 'waiting' end;
+        job.due_at := greatest(job.due_at, v_now);
+        job.line := case when v_queue.limits = 'groups' and job.state = 'waiting' then -1 else 0 end;
+      end if;
+    end if;
     v_follows := false;
-    if job.key is not null and job.state in ('scheduled', 'waiting')
+    if job.key is not null and job.state in ('blocked', 'scheduled', 'waiting')
       and not take_key(job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at), 9223372036854775807)
     then
       update keys set follower = job.id
@@ -180,7 +191,7 @@ begin
       then v_queue.keep_dead end;
     if v_keep is null then
       if job.line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
-      if job.due_at < v_now + 1000 then v_ring := v_ring || ('work:' || given.queue); end if;
+      if job.state <> 'blocked' and job.due_at < v_now + 1000 then v_ring := v_ring || ('work:' || given.queue); end if;
     else
       delete from waiting where id = job.id;
       v_finished := coalesce(given."finishedAt", v_now);
@@ -195,10 +206,18 @@ begin
       if job.key is not null and given.state <> 'cancelled' then perform remember(job, v_finished, v_now); end if;
     end if;
     insert into moves (queue, segment, was, becomes, cause, count) values (job.queue, v_segment, 'new', job.state, 'restore', 1);
+    if given.state = 'blocked' then
+      perform link(job.id, v_parents.open, v_parents.closed, given."onDead", '{}', v_parents.failed, v_parents.became, v_now);
+      perform note_parents(v_parents.open, '{}', true);
+    elsif v_keep is not null then v_ended := v_ended || row(null, job.id, given.state)::ended;
+    end if;
     v_outcomes := v_outcomes || 'restored'::text;
   end loop;
   -- What is kept in them may be due sooner now.
   update segments set look_at = null where segment = any (v_segments) and look_at is not null;
+  for given in select state, array_agg(parent) as ids from unnest(v_ended) group by state order by state loop
+    v_ring := v_ring || end_of(given.ids, given.state, v_now);
+  end loop;
   perform ring_all(v_ring);
   return v_outcomes;
 end $$;

@@ -35,7 +35,7 @@ from millpond.retired j join millpond.queues q on q.id = j.queue;
 
 create or replace function millpond.states() returns text[]
 language sql immutable parallel safe as $$
-  select array['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
+  select array['blocked', 'scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
 $$;
 
 -- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where

@@ -1,8 +1,8 @@
 -- sweep: what time alone brings about.
 -- In:  limit.
--- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there
+-- Out: JSON: now; lost (id queue attempt state); promoted; work, the queues with new work; expired; more; nextDue; queues: how many there
 --      are.
--- Invariant: each touches at most `limit` jobs; emptying a segment of `done` touches none. Any number of processes may sweep at once. Where
+-- Invariant: each touches at most `limit` jobs, and 1,000 links of jobs that have ended; emptying a segment of `done` touches none. Any number of processes may sweep at once. Where
 --      nothing is due the cost is the same for any number of queues and jobs.
 
 -- Segments of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
@@ -165,6 +165,7 @@ begin
   on conflict (minute, queue, priority, metric, bucket) do update set count = known.count + excluded.count;
   delete from millpond.repeats where at <= p_now - 3600000;
   perform millpond.forget_workers(p_now);
+  perform millpond.prune_links(p_now);
   -- Of workers that wait at queues that never came, or were removed. Who is still there is noted again with the next claim.
   if p_whole then delete from millpond.sleepers where not exists (select from millpond.queues where name = sleepers.queue); end if;
   return v_expired;
@@ -216,6 +217,9 @@ declare
   v_expired  bigint;
   v_groups   bigint;
   v_count    bigint;
+  v_dead     uuid[] := '{}';
+  v_bells    text[];
+  settled    record;
   v_queue    record;
   v_line     integer;
   v_state    text;
@@ -279,6 +283,7 @@ begin
       perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
       perform ring('finished', v_queue.name);
       if job.line < 0 then v_work := v_work || v_queue.name; end if;
+      if has_children(job.queue) then v_dead := v_dead || job.id; end if;
     else
       v_state := 'waiting';
       job.due_at := v_now;
@@ -287,12 +292,17 @@ begin
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
+  if v_dead <> '{}' then v_bells := end_of(v_dead, 'dead', v_now); end if;
+  -- Before anything is removed that parents may be found by.
+  select * into settled from settle_rest(v_now);
+  v_bells := v_bells || settled.bells;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
   v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
   v_expired := tidy(sweep."limit", v_now, v_whole);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);
   end loop;
+  perform ring_all(v_bells);
   if v_promoted > 0 then
     select due_at into v_next from waiting where state = 'scheduled' and (due_at, place) >= (v_due, v_place) order by due_at, place limit 1;
   end if;
@@ -301,8 +311,9 @@ begin
     perform setval('swept_whole', v_now + least(600000, greatest(10000,
       (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
   end if;
-  return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
-    'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
+  return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work || array(select substr(bell, 6) from unnest(v_bells) as bell where bell like 'work:%'), 'expired', v_expired,
+    'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit"
+      or settled.more,
     'nextDue', least(case when v_next < 281474976710655 then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),
     'schedules', due_schedules(v_now),
     'queues', (select count(*) from queues));

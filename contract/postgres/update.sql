@@ -1,6 +1,6 @@
--- update: scheduled and waiting jobs are changed.
+-- update: blocked, scheduled and waiting jobs are changed.
 -- In:  items: JSON list of id and any of data (a tagged text), priority, delay (ms), runAt (ms since 1970).
--- Out: a text per item: updated; or the state of a job that is neither scheduled nor waiting; null: unknown.
+-- Out: a text per item: updated; or the state of a job that is neither blocked, scheduled nor waiting; null: unknown.
 -- Invariant: it keeps its place. Of a follower, the due time is that from which it may start.
 --      A job whose priority changes, or that becomes due, waits in the line of those that came back: the marks
 --      of another may lie beyond its place. A claim passes over what is locked here, so `work` rings whatever has changed.
@@ -21,7 +21,7 @@ begin
     exit when found;
     select state into v_state from millpond.jobs where id = p_id;
     -- Else it has come back meanwhile.
-    exit when v_state is null or v_state not in ('scheduled', 'waiting');
+    exit when v_state is null or v_state not in ('blocked', 'scheduled', 'waiting');
   end loop;
   if was.id is null then return v_state; end if;
   job := was;
@@ -31,7 +31,7 @@ begin
   elsif job.follow_due is not null then job.follow_due := v_due;
   else
     job.due_at := v_due;
-    job.state := case when job.due_at > p_now then 'scheduled' else 'waiting' end;
+    if job.state <> 'blocked' then job.state := case when job.due_at > p_now then 'scheduled' else 'waiting' end; end if;
   end if;
   perform millpond.check_job(job.priority, coalesce(v_due, job.due_at), null, null, null, null, 1, null);
   if p_data is not null then
@@ -41,7 +41,7 @@ begin
   end if;
   if (job.state, job.priority) <> (was.state, was.priority) then
     if was.state = 'waiting' and millpond.is_milestone(was.line, was.place) then perform millpond.advance(was.queue, was.line > 0); end if;
-    job.line := case when job.state = 'scheduled' then 0 else millpond.line_back(job.queue) end;
+    job.line := case when job.state in ('blocked', 'scheduled') then 0 else millpond.line_back(job.queue) end;
   end if;
   update millpond.waiting set due_at = job.due_at, follow_due = job.follow_due, state = job.state, priority = job.priority,
     line = job.line, encoding = job.encoding, data = job.data, data_bytes = job.data_bytes where id = job.id;

@@ -21,7 +21,7 @@ const isAlikeInGraph = ({ within, onDead = 'cancel' }: NewJob, first: NewJob): b
   (within ?? null) === null && onDead === (first.onDead ?? 'cancel')
 
 /** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
-function isAlike(job: NewJob, first: NewJob): boolean {
+export function isAlike(job: NewJob, first: NewJob): boolean {
   return (
     job.data.encoding === 'json' &&
     typeof job.data.body === 'string' &&

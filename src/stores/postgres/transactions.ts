@@ -6,6 +6,7 @@
  */
 
 import type { Completion, NewJob, OfQueue, PushOutcome, StoreTransactions } from '../../store.ts'
+import { hasParents } from '../lacking.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'
 import type { Session } from './connection/database.ts'
@@ -92,7 +93,8 @@ export function transactionsOf(context: StoreContext, most: number, install: str
       // A queue comes into being by itself: inside this transaction everybody else's first push to it would wait for the end.
       for (const queue of new Set(jobs.map((job) => job.queue))) await calls.done('make_queue($1)', [queue])
       const now = calls.now()
-      const push = `${schema}.push_jobs($1::pg_catalog.text::pg_catalog.json, false, $2::pg_catalog.text::pg_catalog.int8)`
+      const name = jobs.some(hasParents) ? 'push_graph' : 'push_jobs'
+      const push = `${schema}.${name}($1::pg_catalog.text::pg_catalog.json, false, $2::pg_catalog.text::pg_catalog.int8)`
       const text = `select pg_catalog.to_json(${push})::pg_catalog.text as answer`
       const answer = await ask(text, [jobsText(jobs), now === null ? null : String(now)])
       await ask('release savepoint millpond_push', [])

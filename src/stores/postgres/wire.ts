@@ -3,7 +3,7 @@
  * quoted, as an array's or JSON's elements: nothing that a producer stores can break an answer.
  */
 
-import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome, Unique } from '../../store.ts'
+import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome } from '../../store.ts'
 import { storedErrorFromJson } from '../stored-error.ts'
 
 export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) => Read): Read | null =>
@@ -56,8 +56,8 @@ export function jobsText(jobs: readonly NewJob[]): string {
 
 /** From texts such as `pushed 019b…`. */
 export function outcomeFrom(answer: string): PushOutcome {
-  const [status, id = ''] = answer.split(' ')
-  return { status: status as PushOutcome['status'], id }
+  const [status, id = '', parent] = answer.split(' ')
+  return { status: status as PushOutcome['status'], id, ...(parent !== undefined && { parent }) }
 }
 
 type Rare = [
@@ -124,11 +124,13 @@ export function shownJobs(
   })
 }
 
+/** Fields that records have only where they have a value; in answers they are null else. */
+type Rarely = 'unique' | 'waitsFor' | 'onDead'
+
 /** A record of `find` and `list`, with its bodies as tagged texts. */
-export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | 'unique'> & {
+export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely> & {
   data: string
-  unique?: Unique | null
-} & Record<'progress' | 'result' | 'error' | 'log', string | null>
+} & { [Name in Rarely]?: JobRecord[Name] | null } & Record<'progress' | 'result' | 'error' | 'log', string | null>
 
 /** For `restore`. */
 export function taggedFrom({ data, progress, result, error, log, ...job }: JobRecord): TaggedRecord {
@@ -142,7 +144,8 @@ export function taggedFrom({ data, progress, result, error, log, ...job }: JobRe
   }
 }
 
-export function recordFrom({ data, progress, result, error, log, unique, follows, ...job }: TaggedRecord): JobRecord {
+export function recordFrom(record: TaggedRecord): JobRecord {
+  const { data, progress, result, error, log, unique, follows, waitsFor, onDead, ...job } = record
   return {
     ...job,
     data: untagged(data),
@@ -152,5 +155,7 @@ export function recordFrom({ data, progress, result, error, log, unique, follows
     ...(log !== null && { log: log.split('\n') }),
     ...(unique && { unique }),
     ...(follows && { follows }),
+    ...(waitsFor && { waitsFor }),
+    ...(onDead && { onDead }),
   }
 }

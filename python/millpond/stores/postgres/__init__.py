@@ -16,7 +16,7 @@ import psycopg
 
 from millpond.jobs import (
     BELL_KINDS, Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed,
-    Record, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
+    Record, Relatives, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
@@ -59,8 +59,10 @@ class PostgresStore(Store):
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         configuring.limit_group(self._calls, queue, group, limits)
 
-    def push(self, jobs: Sequence[NewJob], tx: psycopg.Connection[Any] | None = None) -> Sequence[Pushed]:
-        return push(self._calls, jobs) if tx is None else push_within(self._calls, tx, jobs)
+    def push(
+        self, jobs: Sequence[NewJob], tx: psycopg.Connection[Any] | None = None, whole: bool = False
+    ) -> Sequence[Pushed]:
+        return push(self._calls, jobs, whole) if tx is None else push_within(self._calls, tx, jobs, whole)
 
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
@@ -103,6 +105,9 @@ class PostgresStore(Store):
 
     def ahead(self, id: str) -> int | None:
         return looking.ahead(self._calls, id)
+
+    def relatives(self, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
+        return looking.relatives(self._calls, ids, limit)
 
     def list(
         self, queue: str, state: State, limit: int, after: str | None = None, filter: JobFilter | None = None

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millpond.jobs import Record
+from millpond.jobs import Record, Relatives
 from millpond.stores.postgres.calls import Calls
 from millpond.stores.postgres.wire import record_of
+from millpond.stores.wire import read
 
 
 def find(calls: Calls, ids: Sequence[str]) -> Sequence[Record | None]:
@@ -17,3 +18,8 @@ def find(calls: Calls, ids: Sequence[str]) -> Sequence[Record | None]:
 def ahead(calls: Calls, id: str) -> int | None:
     ahead: int | None = calls.answer("ahead", id=id)
     return ahead
+
+
+def relatives(calls: Calls, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
+    found = calls.answer("relatives", ids=list(ids), limit=limit) or []
+    return [each and read(Relatives, each) for each in found]

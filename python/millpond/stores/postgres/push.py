@@ -18,12 +18,13 @@ from millpond.stores.wire import camel
 PUSH_AGAIN_FOR: Final = 10.0
 
 
-def push(calls: Calls, jobs: Sequence[NewJob]) -> Sequence[Pushed]:
+def push(calls: Calls, jobs: Sequence[NewJob], whole: bool) -> Sequence[Pushed]:
+    function, more = _call(jobs, whole)
     end, again = time.monotonic() + PUSH_AGAIN_FOR, False
     while True:
         try:
-            given = _given(jobs, own=True, again=again, listener=calls.listener, now=calls.now)
-            return pushed_of(calls, calls.answer("push_jobs", **given), jobs)
+            given = _given(jobs, own=True, again=again, listener=calls.listener, now=calls.now, **more)
+            return pushed_of(calls, calls.answer(function, **given), jobs)
         except MillpondError as error:
             # After a lost answer nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
             again = again or isinstance(error, LostAnswer)
@@ -32,7 +33,7 @@ def push(calls: Calls, jobs: Sequence[NewJob]) -> Sequence[Pushed]:
         time.sleep(0.05)
 
 
-def push_within(calls: Calls, tx: psycopg.Connection[Any], jobs: Sequence[NewJob]) -> Sequence[Pushed]:
+def push_within(calls: Calls, tx: psycopg.Connection[Any], jobs: Sequence[NewJob], whole: bool) -> Sequence[Pushed]:
     # This look cannot fail on the server, which would abort the caller's transaction.
     if tx.info.transaction_status != TransactionStatus.INTRANS:
         raise MillpondError("TransactionMismatch", "tx is not a psycopg connection with an open transaction")
@@ -44,7 +45,8 @@ def push_within(calls: Calls, tx: psycopg.Connection[Any], jobs: Sequence[NewJob
             calls.install = calls.look()
         if _install_of(calls, tx) != calls.install:
             raise MillpondError("TransactionMismatch", "tx is on another database than the store")
-        sql, *given = json_of("push_jobs", _given(jobs, own=False, now=calls.now))
+        function, more = _call(jobs, whole)
+        sql, *given = json_of(function, _given(jobs, own=False, now=calls.now, **more))
         answers = ask(tx, calls.schema.sql(sql), given)
     return pushed_of(calls, answers, jobs)
 
@@ -54,6 +56,13 @@ def _install_of(calls: Calls, tx: psycopg.Connection[Any]) -> object:
     if ask(tx, calls.schema.sql(there)) is None:
         return None
     return ask(tx, calls.schema.sql("select pg_catalog.json_extract_path(millpond.installed(), 'install')"))
+
+
+def _call(jobs: Sequence[NewJob], whole: bool) -> tuple[str, dict[str, Any]]:
+    """The function that stores these jobs, and its further argument."""
+    if whole or any(job.after or job.within for job in jobs):
+        return "push_graph", {"whole": whole}
+    return "push_jobs", {}
 
 
 def _given(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
@@ -69,8 +78,8 @@ def pushed_of(calls: Calls, answers: Sequence[str], jobs: Sequence[NewJob] = ())
     found = []
     for at, answer in enumerate(answers):
         status: Any
-        status, id = answer.split(" ")
+        status, id, *parent = answer.split(" ")
         if status == "full":
             calls.ask("room", jobs[at].queue)
-        found.append(Pushed(status, id))
+        found.append(Pushed(status, id, parent=parent[0] if parent else None))
     return found

@@ -1,6 +1,5 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
 import type { Operations } from '../../../store.ts'
-import { lacking } from '../../../values/capabilities.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -11,6 +10,7 @@ import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
+import { relatives } from './relatives.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
@@ -44,7 +44,7 @@ export function operationsOf(context: StoreContext): Operations {
     list: operation(list),
     groups: operation(groups),
     ahead: operation(ahead),
-    relatives: () => Promise.reject(lacking({ name: 'postgres' }, 'graphs', 'relatives')),
+    relatives: operation(relatives),
     stats: operation(stats),
     record: operation(record),
     heartbeat: operation(heartbeat),
