@@ -54,7 +54,7 @@ onEachStore('graphs', {
     await pond.cancel(delayed.id)
     await refused(pond.result(delayed.id), 'JobCancelled')
     assert.equal(await rest.requeue([child.id]), 1)
-    assert.deepEqual(await pond.result(child.id, { timeout: '20s' }), [['dead', 'HandlerFailed']])
+    assert.deepEqual(await pond.result(child.id, { timeout: '20s' }), [['dead', 'GaveUp']])
   },
 
   'pushAll stores a graph by its places, in any order of the list': async ({ open }) => {
@@ -161,16 +161,18 @@ onEachStore('graphs', {
   'a handler pushes within its own job what others then wait for, and after its own job': async ({ open }) => {
     const pond = await open()
     const [crawl, index] = [pond.queue<number>('crawl'), pond.queue<string, number>('index')]
-    const held = gate()
+    const [begun, held] = [gate(), gate()]
     let late = ''
     crawl.work(async ({ data, id }) => {
       if (data === 0) {
+        await begun.opened
         await crawl.pushMany([1, 2], { within: id })
         late = (await index.push('late', { after: [id] })).id
       } else await held.opened
     })
     const { id } = await crawl.push(0)
     const last = await index.push('all', { after: [id] })
+    begun.open()
     index.work(async (_job, ctx) => (await ctx.parents()).length)
     assert.equal(await pond.result((await inState(pond, id, 'done')) && late, { timeout: '20s' }), 1)
     assert.equal((await pond.job(last.id))?.waitsFor, 2)
