@@ -18,10 +18,11 @@ from millpond.once import Once, Unique
 if TYPE_CHECKING:
     from millpond.schedules import DueSchedules
 
-State = Literal["scheduled", "waiting", "running", "done", "dead", "cancelled"]
+State = Literal["blocked", "scheduled", "waiting", "running", "done", "dead", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
-LIVE: Final = STATES[:3]
-FINAL: Final = STATES[3:]
+LIVE: Final = STATES[:4]
+FINAL: Final = STATES[4:]
+OnDead = Literal["cancel", "run"]
 Outcome = Literal["ok", "stale"]
 FailOutcome = Literal["retry", "dead", "stale"]
 ExtendOutcome = Literal["ok", "stale", "cancelled"]
@@ -53,6 +54,15 @@ def check_fields(fields: Mapping[str, Any]) -> None:
             _CHECKS[name](value)
 
 
+def check_parents(after: Sequence[str], within: str | None) -> None:
+    """Errors: `InvalidName`, `InvalidOption`."""
+    if isinstance(after, str):
+        raise MillpondError("InvalidOption", "after is a list of ids")
+    check_integer(len(after), "the number of ids in after", *bound("parents"))
+    for each in after if within is None else [*after, within]:
+        check_id(each)
+
+
 def _check_trace(value: str) -> None:
     if not (1 <= len(value) <= 512 and value.isascii() and value.isprintable()):
         raise MillpondError("InvalidOption", f"trace is {value!r}; it is 1 to 512 printable ASCII characters")
@@ -60,7 +70,9 @@ def _check_trace(value: str) -> None:
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to push. `attempts` and `timeout` None: the queue's. `fresh`: the id was made for this very push."""
+    """A job to push. `attempts` and `timeout` None: the queue's. `fresh`: the id was made for this very push. `after`: ids of the jobs that
+    it waits for; `on_dead`: what becomes of it when one of them ends otherwise than done. `within`: the id of a live job; every job that
+    still waits for that one waits for this one too."""
 
     id: str
     queue: str
@@ -76,19 +88,42 @@ class NewJob:
     trace: str | None = None
     fresh: bool = False
     once: Once | None = None
+    after: Sequence[str] = ()
+    on_dead: OnDead = "cancel"
+    within: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(vars(self))
+        check_parents(self.after, self.within)
+        if self.after and self.once is not None and self.once.follow:
+            raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others")
         if self.once is not None and self.key is None:
             raise MillpondError("InvalidOption", "once needs a key")
         object.__setattr__(self, "id", self.id.lower())
+        object.__setattr__(self, "after", tuple(each.lower() for each in self.after))
+        object.__setattr__(self, "within", self.within and self.within.lower())
 
 
 @dataclass(frozen=True)
 class Pushed:
-    status: Literal["pushed", "existing", "replaced", "full", "failed"]
+    """`parent`: of an `orphan`, the job that is not there. `withheld`: another job of a push with `whole` could not be stored."""
+
+    status: Literal["pushed", "existing", "replaced", "full", "orphan", "withheld", "failed"]
     id: str
     error: MillpondError | None = None
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Relatives:
+    """A job's place in its graph. `more`: there are more parents or children."""
+
+    queue: str
+    state: State
+    on_dead: OnDead
+    parents: Sequence[str]
+    children: Sequence[str]
+    more: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +302,12 @@ class Record(Job):
     unique: Unique | None = None
     follows: bool = False
     """It waits for the end of the job that has its key. `due_at` is then the time from which it may start."""
+    waits_for: int | None = None
+    """Of a blocked job: for how many jobs it still waits."""
+    on_dead: OnDead | None = None
+    """Of a blocked job, if it is not `cancel`."""
+    after: Sequence[str] = ()
+    """Only for `restore` of a blocked job: the jobs that it waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +340,7 @@ class JobFilter:
 
 @dataclass(frozen=True)
 class JobUpdate:
-    """A change of a scheduled or waiting job; None: as it is."""
+    """A change of a blocked, scheduled or waiting job; None: as it is."""
 
     id: str
     data: Body | None = None

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Unpack, cast
 from millpond.errors import MillpondError
 from millpond.jobs import (
     Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter,
-    JobUpdate, NewJob, Outcome, Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept,
+    JobUpdate, NewJob, Outcome, Page, Pushed, Record, Relatives, Release, Removed, Requeued, RestoreOutcome, State, Swept,
     UpdateOutcome, check_fields,
 )
 from millpond.queues import (
@@ -111,8 +111,9 @@ class Store(ABC):
         self._close()
 
     @abstractmethod
-    def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
-        """`tx`: the caller's own connection, in a transaction on this database. Error: `TransactionMismatch`."""
+    def push(self, jobs: Sequence[NewJob], tx: Any = None, whole: bool = False) -> Sequence[Pushed]:
+        """`tx`: the caller's own connection, in a transaction on this database. `whole`: all of the jobs or none.
+        Error: `TransactionMismatch`."""
 
     @abstractmethod
     def claim(
@@ -130,6 +131,10 @@ class Store(ABC):
 
     @abstractmethod
     def ahead(self, id: str) -> int | None: ...
+
+    @abstractmethod
+    def relatives(self, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
+        """Which jobs wait, or waited, for which; of each at most `limit` parents and `limit` children."""
 
     @abstractmethod
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]: ...
@@ -150,7 +155,7 @@ class Store(ABC):
 
     @abstractmethod
     def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
-        """Changes scheduled and waiting jobs."""
+        """Changes blocked, scheduled and waiting jobs."""
 
     @abstractmethod
     def requeue(

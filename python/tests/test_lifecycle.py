@@ -150,7 +150,9 @@ def inward(given: Any, has_ids: bool = True) -> Any:
     for name, value in given.items():
         if name == "id" and has_ids:
             value = uuid_of(value)
-        elif name == "ids":
+        elif name == "within" and value is not None:
+            value = uuid_of(value)
+        elif name == "ids" or (name == "after" and isinstance(value, list)):
             value = [uuid_of(each) for each in value]
         elif name in TIMES and value is not None:
             value += EPOCH
@@ -182,7 +184,9 @@ def outward(given: Any) -> Any:
         name, value = {"start": "from"}.get(each.name, camel(each.name)), outward(getattr(given, each.name))
         if name == "id" and value.startswith(PREFIX):
             value = short_id(value)
-        elif name == "sample":
+        elif name == "parent" and value is not None:
+            value = short_id(value)
+        elif name in ("sample", "parents", "children"):
             value = [short_id(each) for each in value]
         elif name in TIMES and isinstance(value, int):
             value -= EPOCH
