@@ -305,7 +305,9 @@ test('bad options are refused', async () => {
 
 test('drain goes through a graph, and pushed tells who waits for whom', async () => {
   await using pond = await open()
-  const [parts, whole] = [pond.queue<number, number>('parts'), pond.queue<string, number>('whole')]
+  // Parents that are kept no longer are not shown.
+  const parts = pond.queue<number, number>('parts', { keep: { done: '2h' } })
+  const whole = pond.queue<string, number>('whole')
   parts.work(({ data }) => data)
   whole.work(async (_job, ctx) => (await ctx.parents<number>()).reduce((sum, { result = 0 }) => sum + result, 0))
   const later = await parts.push(0, { delay: '1h' })
