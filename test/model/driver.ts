@@ -23,6 +23,7 @@ import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
 import type { ModelJob, ModelStats } from './state.ts'
+import { pushWhole } from './whole.ts'
 
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'it failed', stack: 'at' }
 
@@ -46,6 +47,7 @@ export class Driver {
       // A millisecond for each, so that what finished when is never in doubt between operations.
       this.#advance(1)
       await this.#do(operation)
+      this.#model.settle()
     }
     await this.#compareAll()
   }
@@ -61,12 +63,17 @@ export class Driver {
     switch (operation.op) {
       case 'push': {
         const now = this.#clock.now
-        const jobs = operation.jobs.map(({ once, ...job }) => ({
+        const { graphs, once: hasOnce } = this.#store.capabilities
+        const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }) => ({
           ...job,
-          ...(once && job.key !== null && this.#store.capabilities.once && { once }),
+          ...(once && job.key !== null && hasOnce && { once }),
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
+          ...(graphs && after && !once?.follow && { after, onDead }),
+          ...(graphs && within !== undefined && { within }),
         }))
+        if (graphs && operation.whole)
+          return same(await store.operations.push({ jobs, whole: true }), pushWhole(model, jobs))
         return same(await store.operations.push({ jobs }), model.push(jobs))
       }
       case 'claim': {
@@ -148,6 +155,8 @@ export class Driver {
       }
       case 'find':
         return this.#find(operation.ids)
+      case 'relatives':
+        return this.#relatives(operation.ids)
       case 'list':
         return this.#list(operation.queue, operation.state, operation.pages, operation.filter)
       case 'stats':
@@ -230,7 +239,10 @@ export class Driver {
       count += removed
       if (!more) break
     }
-    same(count, this.#model.jobs.filter((job) => job.queue === queue).length)
+    const jobs = this.#model.jobs.filter((job) => job.queue === queue)
+    // A blocked job may have been cancelled between two steps, and not kept.
+    if (jobs.some(({ state }) => state === 'blocked')) assert.ok(count <= jobs.length)
+    else same(count, jobs.length)
     this.#model.removeQueue(queue)
   }
 
@@ -241,13 +253,35 @@ export class Driver {
       ({ state }) => state !== 'running',
     )
     const known = records.map(({ id }) => id)
+    for (const record of records) {
+      const job = this.#model.jobs.find(({ id }) => id === record.id)
+      if (job?.state === 'blocked') record.after = this.#model.graph.awaitedBy(job)
+    }
     same((await this.#store.operations.remove({ ids: known })).removed, this.#model.remove(known))
+    this.#model.settle()
     same(await this.#store.operations.restore({ records }), this.#model.restore(records))
   }
 
   async #find(ids: readonly string[]): Promise<void> {
     const found = await this.#store.operations.find({ ids })
     same(found.map(withoutWords), this.#model.find(ids).map(withoutWords))
+  }
+
+  async #relatives(ids: readonly string[]): Promise<void> {
+    if (!this.#store.capabilities.graphs) return
+    const found = await this.#store.operations.relatives({ ids, limit: IDS.length })
+    for (const [at, relatives] of found.entries()) {
+      const job = this.#model.jobs.find(({ id }) => id === ids[at])
+      const { onDead, parents = [], ...rest } = relatives ?? {}
+      const { parents: theirs = [], ...own } = job === undefined ? {} : this.#model.graph.relatives(job)
+      // Parents that are gone may be there.
+      same(
+        parents.filter((id) => theirs.includes(id) || this.#model.jobs.some((one) => one.id === id)),
+        theirs,
+      )
+      same(rest, job === undefined ? {} : { queue: job.queue, state: job.state, ...own, more: false })
+      if (job?.state === 'blocked') same(onDead, job.onDead ?? 'cancel')
+    }
   }
 
   async #list(queue: string, state: JobState, limit: number, filter: JobFilter | null = null): Promise<void> {
@@ -311,6 +345,7 @@ export class Driver {
 
   async #compareAll(): Promise<void> {
     await this.#find(IDS)
+    await this.#relatives(IDS)
     for (const queue of this.#model.queues.keys()) {
       for (const state of JOB_STATES) await this.#list(queue, state, 2)
       await this.#groups(queue, 2)
@@ -335,11 +370,12 @@ function same(actual: unknown, expected: unknown): void {
 
 const WHOLE = { depth: Infinity, maxArrayLength: null, maxStringLength: 1000, sorted: true }
 
-/** The words of LeaseLost are each store's own, and so are fences once jobs were removed: claims show them. */
+/** The words of LeaseLost and ParentFailed are each store's own, and so are fences once jobs were removed: claims show them. */
 function withoutWords(record: JobRecord | null): JobRecord | null {
   if (record === null) return null
-  const isLost = record.error?.code === 'LeaseLost'
-  return { ...record, fence: 0, error: isLost ? { code: 'LeaseLost', name: '', message: '' } : record.error }
+  const { error } = record
+  const isTheirs = error?.code === 'LeaseLost' || error?.code === 'ParentFailed'
+  return { ...record, fence: 0, error: isTheirs ? { code: error.code, name: '', message: '' } : error }
 }
 
 function sorted(stats: readonly (QueueStats | ModelStats)[]) {

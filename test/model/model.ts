@@ -13,7 +13,6 @@ import type {
   Failure,
   FinalState,
   HistogramSlice,
-  Hold,
   HoldOutcome,
   JobRecord,
   JobState,
@@ -26,12 +25,12 @@ import type {
   RequeueRequest,
   RestoreOutcome,
   Swept,
-  Totals,
   UpdateOutcome,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
 import { ModelHistograms } from './histograms.ts'
-import { dueOf, followerOf, ModelKeys } from './once.ts'
+import { ModelJobs } from './jobs.ts'
+import { dueOf, followerOf } from './once.ts'
 import { backoffAfter, counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
   claimOf,
@@ -44,65 +43,78 @@ import {
   type ModelQueue,
   type ModelStats,
   newJob,
-  newQueue,
   recordOf,
   settingsOf,
 } from './state.ts'
 
-export class Model {
-  now = 0
-  jobs: ModelJob[] = []
-  removed = false
-  readonly queues = new Map<string, ModelQueue>()
+export class Model extends ModelJobs {
   readonly #histograms = new ModelHistograms()
-  readonly #keys = new ModelKeys()
 
   configure(settings: QueueSettings): void {
     if (Object.keys(settings).length === 1) return
-    const queue = Object.assign(this.#queue(settings.queue), settings)
+    const queue = Object.assign(this.queue(settings.queue), settings)
     if (queue.groupRunning !== null || queue.groupRate !== null) queue.grouped = true
   }
 
   settings(name: string): ReturnType<typeof settingsOf> {
-    return settingsOf(this.#queue(name))
+    return settingsOf(this.queue(name))
   }
 
   limitGroup(name: string, group: string, limits: GroupLimits | null): void {
-    const queue = this.#queue(name)
+    const queue = this.queue(name)
     queue.grouped = true
     this.#group(queue, group).limits = limits
   }
 
   push(jobs: readonly NewJob[]): PushOutcome[] {
+    /** The id under which a job of this call is known. */
+    const known = new Map<string, string>()
     return jobs.map((pushed) => {
-      const { data, once, ...job } = pushed
-      const { capacity, attempts, timeout } = this.#queue(job.queue)
-      if (this.#job(job.id)) return { status: 'existing', id: job.id }
-      const holder = this.#liveWithKey(job.queue, job.key)
-      const follower = holder && (once?.replace || once?.follow) ? followerOf(this.jobs, job) : undefined
-      const replaced = follower ?? (once?.replace && holder?.state !== 'running' ? holder : undefined)
-      if (replaced) {
-        const dueAt = dueOf(pushed, replaced.pushedAt, this.now)
-        this.update([{ id: replaced.id, data, runAt: dueAt }])
-        return { status: 'replaced', id: replaced.id }
-      }
-      const follows = holder?.state === 'running' && once?.follow === true
-      const existing = follows ? undefined : (holder ?? this.#keys.find(job.queue, job.key, this.now))
-      if (existing) return { status: 'existing', id: existing.id }
-      const backlog = this.#in(job.queue, 'waiting').length + this.#in(job.queue, 'scheduled').length
-      if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
-      const dueAt = dueOf(pushed, this.now, this.now)
-      if (!follows && job.key !== null) this.#keys.take(job)
-      const own = { attempts: job.attempts ?? attempts, timeout: job.timeout ?? timeout }
-      this.jobs.push(newJob(pushed, own, { dueAt, follows, now: this.now }))
-      this.#total(job.queue, 'pushed')
-      return { status: 'pushed', id: job.id }
+      const outcome = this.#push(pushed, (id) => this.job(known.get(id) ?? id))
+      known.set(pushed.id, outcome.id)
+      return outcome
     })
+  }
+
+  #push(pushed: NewJob, find: (id: string) => ModelJob | undefined): PushOutcome {
+    const { data, once, after = [], onDead = 'cancel', within, ...job } = pushed
+    const { capacity, attempts, timeout } = this.queue(job.queue)
+    if (this.job(job.id)) return { status: 'existing', id: job.id }
+    const holder = this.liveWithKey(job.queue, job.key)
+    const follower = holder && (once?.replace || once?.follow) ? followerOf(this.jobs, job) : undefined
+    const replaced = follower ?? (once?.replace && holder?.state !== 'running' ? holder : undefined)
+    if (replaced) {
+      const dueAt = dueOf(pushed, replaced.pushedAt, this.now)
+      this.update([{ id: replaced.id, data, runAt: dueAt }])
+      return { status: 'replaced', id: replaced.id }
+    }
+    const follows = holder?.state === 'running' && once?.follow === true
+    const existing = follows ? undefined : (holder ?? this.keys.find(job.queue, job.key, this.now))
+    if (existing) return { status: 'existing', id: existing.id }
+    const backlog = (['blocked', 'waiting', 'scheduled'] as const).flatMap((state) => this.in(job.queue, state)).length
+    if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
+    const parent = after.find((id) => !find(id)) ?? (live(find(within ?? '')) ? undefined : within)
+    if (parent !== undefined) return { status: 'orphan', id: job.id, parent }
+    const dueAt = dueOf(pushed, this.now, this.now)
+    if (!follows && job.key !== null) this.keys.take(job)
+    const own = { attempts: job.attempts ?? attempts, timeout: job.timeout ?? timeout }
+    const stored = newJob(pushed, own, { dueAt, follows, now: this.now })
+    const isFailed = this.graph.wait(
+      stored,
+      after.map((id) => find(id)?.id ?? id),
+      onDead,
+      find,
+    )
+    this.jobs.push(stored)
+    this.total(job.queue, 'pushed')
+    if (within !== undefined) this.graph.within(stored, find(within)?.id ?? within)
+    if (isFailed) this.cancelFor(stored)
+    return { status: 'pushed', id: job.id }
   }
 
   /** After a queue was removed, the store may give out higher fences than the next ones. */
   raised(id: string, fence: number): void {
-    const job = this.#job(id)
+    const job = this.job(id)
     if (this.removed && job !== undefined && fence > job.fence) job.fence = fence
   }
 
@@ -182,7 +194,7 @@ export class Model {
   /** null: as many jobs run as may. */
   #startableIn(queue: ModelQueue, cost: number): number | null {
     const { running, rate, pausedUntil } = queue
-    if (running !== null && this.#in(queue.queue, 'running').length >= running) return null
+    if (running !== null && this.in(queue.queue, 'running').length >= running) return null
     const rated = rate === null ? 0 : waitFor(rate, queue, this.now, cost)
     return Math.max(0, pausedUntil - this.now, rated)
   }
@@ -191,7 +203,7 @@ export class Model {
   #groupStartableIn(queue: ModelQueue, group: ModelGroup): number | null {
     const first = this.#line(queue, group)[0]
     const most = group.limits?.running ?? (group.group === '' ? null : queue.groupRunning)
-    const running = this.#in(queue.queue, 'running').filter((job) => (job.group ?? '') === group.group).length
+    const running = this.in(queue.queue, 'running').filter((job) => (job.group ?? '') === group.group).length
     if (first === undefined || (most !== null && running >= most)) return null
     const rate = this.#rate(queue, group)
     const rated = rate === null ? 0 : waitFor(rate, group, this.now, first.cost ?? 1)
@@ -231,7 +243,7 @@ export class Model {
       group: group.group,
       limits: group.limits,
       waiting: this.#line(queue, group).length,
-      running: this.#in(name, 'running').filter((job) => (job.group ?? '') === group.group).length,
+      running: this.in(name, 'running').filter((job) => (job.group ?? '') === group.group).length,
       nextStart: this.#groupStartableIn(queue, group),
     }))
     return records
@@ -253,26 +265,26 @@ export class Model {
 
   complete(queue: string, completions: readonly Completion[]): HoldOutcome[] {
     return completions.map((completion) => {
-      const job = this.#held(queue, completion)
+      const job = this.held(queue, completion)
       if (!job) return 'stale'
       job.result = completion.result
-      this.#finish(job, 'done')
+      this.finish(job, 'done')
       return 'ok'
     })
   }
 
   fail(queue: string, failures: readonly Failure[]): FailOutcome[] {
     return failures.map((failure) => {
-      const job = this.#held(queue, failure)
+      const job = this.held(queue, failure)
       if (!job) return 'stale'
       job.error = failure.error
-      this.#total(queue, 'failed')
+      this.total(queue, 'failed')
       if (failure.delay === null || job.attempt >= job.attempts) {
-        this.#finish(job, 'dead')
+        this.finish(job, 'dead')
         return 'dead'
       }
       const delay =
-        failure.delay === 'backoff' ? backoffAfter(this.#queue(job.queue).backoff, job.attempt) : failure.delay
+        failure.delay === 'backoff' ? backoffAfter(this.queue(job.queue).backoff, job.attempt) : failure.delay
       job.state = delay === 0 ? 'waiting' : 'scheduled'
       job.dueAt = this.now + delay
       return 'retry'
@@ -281,9 +293,9 @@ export class Model {
 
   release(name: string, releases: readonly Release[]): HoldOutcome[] {
     return releases.map((given) => {
-      const job = this.#held(name, given)
+      const job = this.held(name, given)
       if (!job) return 'stale'
-      const queue = this.#queue(name)
+      const queue = this.queue(name)
       const group = queue.grouped ? this.#group(queue, job.group ?? '') : null
       if (given.pause) {
         const paused = job.group === null ? queue : (group ?? queue)
@@ -296,7 +308,7 @@ export class Model {
         }
       }
       Object.assign(job, { state: 'waiting', attempt: job.attempt - 1, startedAt: null, worker: null })
-      this.#total(name, 'released')
+      this.total(name, 'released')
       return 'ok'
     })
   }
@@ -304,13 +316,13 @@ export class Model {
   extend(queue: string, asked: number | null, extensions: readonly Extension[]): ExtendOutcome[] {
     const lease = asked ?? this.queues.get(queue)?.lease ?? DEFAULTS.lease
     return extensions.map((extension) => {
-      const job = this.#held(queue, extension)
+      const job = this.held(queue, extension)
       if (job) {
         job.leaseUntil = Math.max(job.leaseUntil, this.now + lease)
         job.progress = extension.progress ?? job.progress
         return 'ok'
       }
-      const known = this.#job(extension.id)
+      const known = this.job(extension.id)
       const cancelled = known?.state === 'cancelled' && known.fence === extension.fence && known.queue === queue
       return cancelled ? 'cancelled' : 'stale'
     })
@@ -318,9 +330,9 @@ export class Model {
 
   cancel(ids: readonly string[]): (FinalState | null)[] {
     return ids.map((id) => {
-      const job = this.#job(id)
+      const job = this.job(id)
       if (!job) return null
-      if (live(job)) this.#finish(job, 'cancelled')
+      if (live(job)) this.finish(job, 'cancelled')
       return job.state === 'done' || job.state === 'dead' ? job.state : 'cancelled'
     })
   }
@@ -331,10 +343,10 @@ export class Model {
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)
     const told: Swept['lost'] = lost.map((job) => {
       const state = job.attempt >= job.attempts ? 'dead' : 'waiting'
-      this.#total(job.queue, 'lost')
+      this.total(job.queue, 'lost')
       if (state === 'dead') {
         job.error = { code: 'LeaseLost', name: '', message: '' }
-        this.#finish(job, 'dead')
+        this.finish(job, 'dead')
       } else {
         job.state = 'waiting'
         job.dueAt = this.now
@@ -343,7 +355,7 @@ export class Model {
     })
     promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
-      return job.finishedAt !== null && job.finishedAt + this.#keep(job.queue, job.state) <= this.now
+      return job.finishedAt !== null && job.finishedAt + this.keep(job.queue, job.state) <= this.now
     })
     this.jobs = this.jobs.filter((job) => !expired.includes(job))
     const timed = this.jobs.filter((job) => job.state === 'scheduled' && !job.follows)
@@ -359,22 +371,22 @@ export class Model {
   }
 
   find(ids: readonly string[]): (JobRecord | null)[] {
-    return ids.map((id) => recordOf(this.#job(id)))
+    return ids.map((id) => recordOf(this.job(id)))
   }
 
   list(queue: string, state: JobState): ModelJob[] {
-    return inOrder(state, this.#in(queue, state))
+    return inOrder(state, this.in(queue, state))
   }
 
   requeue(request: RequeueRequest): Requeued {
-    const jobs = 'ids' in request ? request.ids.map((id) => this.#job(id)) : this.list(request.queue, 'dead').reverse()
+    const jobs = 'ids' in request ? request.ids.map((id) => this.job(id)) : this.list(request.queue, 'dead').reverse()
     let requeued = 0
     for (const job of jobs) {
       if ('limit' in request && requeued === request.limit) break
-      if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.#liveWithKey(job.queue, job.key)) continue
+      if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.liveWithKey(job.queue, job.key)) continue
       const renewed = { state: 'waiting', attempt: 0, dueAt: this.now, startedAt: null, finishedAt: null, worker: null }
       Object.assign(job, renewed)
-      this.#keys.take(job)
+      this.keys.take(job)
       requeued++
     }
     return { requeued, now: this.now }
@@ -382,13 +394,13 @@ export class Model {
 
   update(items: readonly JobUpdate[]): UpdateOutcome[] {
     return items.map(({ id, data, priority, delay, runAt }) => {
-      const job = this.#job(id)
+      const job = this.job(id)
       if (!job) return null
-      if (job.state !== 'scheduled' && job.state !== 'waiting') return job.state
+      if (job.state !== 'blocked' && job.state !== 'scheduled' && job.state !== 'waiting') return job.state
       Object.assign(job, { data: data ?? job.data, priority: priority ?? job.priority })
       if (delay === undefined && runAt === undefined) return 'updated'
       job.dueAt = Math.max(this.now, runAt ?? this.now + (delay ?? 0))
-      if (!job.follows) job.state = job.dueAt > this.now ? 'scheduled' : 'waiting'
+      if (!job.follows && job.state !== 'blocked') job.state = job.dueAt > this.now ? 'scheduled' : 'waiting'
       return 'updated'
     })
   }
@@ -399,25 +411,34 @@ export class Model {
     this.removed ||= gone.length > 0
     this.jobs = this.jobs.filter((job) => !gone.includes(job))
     for (const job of gone) {
-      if (live(job)) this.#keys.leave(job, this.jobs, false, this.now)
-      else this.#keys.forget(job.id)
+      if (live(job)) {
+        this.keys.leave(job, this.jobs, false, this.now)
+        this.graph.ended.push({ id: job.id, isDone: false })
+        this.graph.free(job)
+      } else this.keys.forget(job.id)
     }
     return gone.length
   }
 
   restore(records: readonly JobRecord[]): RestoreOutcome[] {
     return records.map((record) => {
-      this.#queue(record.queue)
+      this.queue(record.queue)
       const isLive = live({ ...record, leaseUntil: 0 })
-      const taken = isLive ? this.#liveWithKey(record.queue, record.key) : undefined
+      const taken = isLive ? this.liveWithKey(record.queue, record.key) : undefined
       const follows = taken && record.state === 'scheduled' && record.follows && !followerOf(this.jobs, record)
-      if (this.#job(record.id) ?? (follows ? undefined : taken)) return 'existing'
-      const { follows: _, ...restored } = record
-      this.jobs.push({ ...restored, ...(follows && { follows }), leaseUntil: 0 })
+      if (this.job(record.id) ?? (follows ? undefined : taken)) return 'existing'
+      const { follows: _, waitsFor: __, onDead = 'cancel', after = [], ...restored } = record
+      const job: ModelJob = { ...restored, ...(follows && { follows }), leaseUntil: 0 }
+      const isBlocked = job.state === 'blocked'
+      const isFailed = isBlocked && this.graph.wait(job, after, onDead, (id) => this.job(id))
+      if (isBlocked && job.waitsFor === undefined && !isFailed) this.letGo(job)
+      this.jobs.push(job)
+      if (isFailed) this.cancelFor(job)
+      if (!isLive) this.graph.ended.push({ id: job.id, isDone: job.state === 'done' })
       const { finishedAt, key, queue, state } = record
-      if (isLive && !follows && key !== null) this.#keys.take(record)
-      if (finishedAt !== null && state !== 'cancelled' && !this.#liveWithKey(queue, key)) {
-        this.#keys.remember(record, finishedAt, this.now)
+      if (isLive && !follows && key !== null) this.keys.take(record)
+      if (finishedAt !== null && state !== 'cancelled' && !this.liveWithKey(queue, key)) {
+        this.keys.remember(record, finishedAt, this.now)
       }
       return 'restored'
     })
@@ -425,10 +446,13 @@ export class Model {
 
   removeQueue(name: string): void {
     this.removed = true
+    const gone = this.jobs.filter(({ queue }) => queue === name)
     this.jobs = this.jobs.filter(({ queue }) => queue !== name)
+    for (const job of gone) this.graph.free(job)
+    for (const job of gone.filter(live)) this.graph.ended.push({ id: job.id, isDone: false })
     this.queues.delete(name)
     this.#histograms.remove(name)
-    this.#keys.forgetQueue(name)
+    this.keys.forgetQueue(name)
   }
 
   record(slices: readonly HistogramSlice[]): void {
@@ -438,8 +462,8 @@ export class Model {
   stats(minutes: number): ModelStats[] {
     return [...this.queues.values()].map((settings) => {
       const { queue, paused, capacity } = settings
-      const count = (state: JobState) => this.#in(queue, state).length
-      const due = this.#in(queue, 'waiting').map((job) => job.dueAt)
+      const count = (state: JobState) => this.in(queue, state).length
+      const due = this.in(queue, 'waiting').map((job) => job.dueAt)
       return {
         queue,
         paused,
@@ -451,49 +475,5 @@ export class Model {
         histograms: this.#histograms.merged(queue, minutes, this.now),
       }
     })
-  }
-
-  #total(queue: string, name: keyof Totals): void {
-    this.#queue(queue).totals[name]++
-  }
-
-  #finish(job: ModelJob, state: FinalState): void {
-    this.#total(job.queue, state)
-    this.#keys.leave(job, this.jobs, state !== 'cancelled', this.now)
-    job.state = state
-    job.finishedAt = this.now
-    if (this.#keep(job.queue, state) === 0) this.jobs = this.jobs.filter((other) => other !== job)
-  }
-
-  #keep(queue: string, state: JobState): number {
-    const { keepDone, keepDead } = this.#queue(queue)
-    return state === 'done' ? keepDone : keepDead
-  }
-
-  #queue(queue: string): ModelQueue {
-    const known = this.queues.get(queue)
-    if (known) return known
-    const made = newQueue(queue)
-    this.queues.set(queue, made)
-    return made
-  }
-
-  #in(queue: string, state: JobState): ModelJob[] {
-    return this.jobs.filter((job) => job.queue === queue && job.state === state)
-  }
-
-  #job(id: string): ModelJob | undefined {
-    return this.jobs.find((job) => job.id === id)
-  }
-
-  #liveWithKey(queue: string, key: string | null): ModelJob | undefined {
-    return key === null
-      ? undefined
-      : this.jobs.find((job) => job.queue === queue && job.key === key && !job.follows && live(job))
-  }
-
-  #held(queue: string, { id, fence }: Hold): ModelJob | undefined {
-    const job = this.#job(id)
-    return job?.queue === queue && job.state === 'running' && job.fence === fence ? job : undefined
   }
 }

@@ -50,6 +50,9 @@ const job = fc.record({
   trace: optional(fc.constant('t')),
   data: encoded,
   once: fc.option(once, { nil: undefined, freq: 3 }),
+  after: fc.option(fc.array(id, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 1 }),
+  onDead: fc.constantFrom('cancel', 'run'),
+  within: fc.option(id, { nil: undefined, freq: 1 }),
 })
 
 /** Which of all claims so far, the last being 0; sometimes with a fence that is off. */
@@ -122,7 +125,14 @@ const filter: fc.Arbitrary<JobFilter | null> = optional(
 )
 
 export const operation = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ op: fc.constant('push'), jobs: fc.array(job, { minLength: 1, maxLength: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant('push'),
+      jobs: fc.array(job, { minLength: 1, maxLength: 4 }),
+      whole: fc.constantFrom(false, false, false, true),
+    }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -195,6 +205,7 @@ export const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('removeQueue'), queue, limit: fc.constantFrom(1, 3, 100) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('restore'), ids }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('find'), ids }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('relatives'), ids }) },
   {
     weight: 1,
     arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }), filter }),

@@ -58,7 +58,7 @@ export function newQueue(queue: string): ModelQueue {
   return { queue, ...DEFAULTS, totals: newTotals(), groups: [], virtual, full: 0, fullCost: 1, pausedUntil: 0 }
 }
 
-export const live = (job: ModelJob) => job.finishedAt === null
+export const live = (job: ModelJob | undefined) => job?.finishedAt === null
 
 /** In effect. */
 export const settingsOf = (queue: ModelQueue) => {
@@ -77,7 +77,7 @@ export const countsOf = (count: (state: JobState) => number): Record<JobState, n
 
 /** A job just pushed. */
 export function newJob(
-  { delay: _, runAt: __, once, ...job }: NewJob,
+  { delay: _, runAt: __, once, after: ___, onDead: ____, within: _____, ...job }: NewJob,
   own: Pick<JobRecord, 'attempts' | 'timeout'>,
   { dueAt, follows, now }: { dueAt: number; follows: boolean; now: number },
 ): ModelJob {
@@ -96,6 +96,7 @@ export function newJob(
 /** As a list has them. Of jobs that follow others, no time is known. */
 export function inOrder(state: JobState, jobs: ModelJob[]): ModelJob[] {
   const time = ({ follows, dueAt }: ModelJob) => (follows ? Number.MAX_SAFE_INTEGER : dueAt)
+  if (state === 'blocked') return jobs
   if (state === 'waiting') return jobs.sort((a, b) => b.priority - a.priority)
   if (state === 'scheduled') return jobs.sort((a, b) => time(a) - time(b))
   if (state === 'running') return jobs.sort((a, b) => a.leaseUntil - b.leaseUntil)

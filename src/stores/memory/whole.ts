@@ -10,7 +10,8 @@ export function refusals(state: MemoryState, jobs: readonly NewJob[]): PushOutco
   const plan = new Plan(state)
   const outcomes = jobs.map((job) => plan.add(job))
   if (!outcomes.some(({ status }) => status === 'full' || status === 'orphan')) return undefined
-  const isChange = ({ status, id }: PushOutcome) => status === 'pushed' || status === 'replaced' || plan.adds(id)
+  const isChange = ({ status, id }: PushOutcome) =>
+    status === 'pushed' || status === 'replaced' || (status === 'existing' && plan.adds(id))
   return outcomes.map((outcome, index) =>
     isChange(outcome) ? { status: 'withheld', id: jobs[index]?.id ?? outcome.id } : outcome,
   )
@@ -45,7 +46,7 @@ class Plan {
   #outcomeOf(job: NewJob): PushOutcome {
     const { id, key, after = [], within, onDead = 'cancel' } = job
     const queue = this.#state.findOrCreate(job.queue)
-    if (this.#stateOf(id) !== undefined) return { status: 'existing', id }
+    if (this.#state.jobs.get(id) !== undefined || this.#added.has(id)) return { status: 'existing', id }
     const named = `${job.queue}\0${key}`
     const met = key === null ? undefined : (this.#meet(job, named) ?? meet(queue, job, key, this.#now))
     if (met instanceof Job) return { status: 'replaced', id: met.id }

@@ -1,0 +1,85 @@
+/** Which job of the model waits for which, as plainly as it can be put: a list of links. */
+import type { JobState, OnDead } from '../../src/store.ts'
+import { live, type ModelJob } from './state.ts'
+
+interface Link {
+  parent: string
+  child: ModelJob
+  open: boolean
+}
+
+export interface Ended {
+  id: string
+  isDone: boolean
+}
+
+export class ModelGraph {
+  links: Link[] = []
+  /** Jobs whose children are to be told. */
+  readonly ended: Ended[] = []
+
+  /**
+   * A job that is to be stored waits for these.
+   * @returns whether one of them has ended so that the job is to be cancelled
+   */
+  wait(child: ModelJob, after: readonly string[], onDead: OnDead, find: (id: string) => ModelJob | undefined): boolean {
+    const states = [...new Set(after)].map((parent): [string, JobState | undefined] => [parent, find(parent)?.state])
+    const isFailed = ([, state]: [string, JobState | undefined]) => state === 'dead' || state === 'cancelled'
+    const isOpen = ([, state]: [string, JobState | undefined]) => state !== 'done' && !isFailed(['', state])
+    for (const each of states) this.links.push({ parent: each[0], child, open: isOpen(each) })
+    if (this.#count(child) === 0 && !(onDead === 'cancel' && states.some(isFailed))) return false
+    child.state = 'blocked'
+    if (onDead === 'run') child.onDead = 'run'
+    return onDead === 'cancel' && states.some(isFailed)
+  }
+
+  /** All that wait for that job wait for this one, too. */
+  within(job: ModelJob, of: string): void {
+    for (const { child } of this.openOf(of)) {
+      if (child === job) continue
+      this.links = this.links.filter((link) => link.child !== child || link.parent !== job.id)
+      this.links.push({ parent: job.id, child, open: true })
+      this.#count(child)
+    }
+  }
+
+  openOf(parent: string): Link[] {
+    return this.links.filter((link) => link.open && link.parent === parent)
+  }
+
+  awaitedBy(child: ModelJob): string[] {
+    return this.links.filter((link) => link.open && link.child === child).map(({ parent }) => parent)
+  }
+
+  /** @returns how many others it still waits for */
+  close(link: Link): number {
+    link.open = false
+    return this.#count(link.child)
+  }
+
+  /** It is not blocked any more. */
+  free(child: ModelJob): void {
+    for (const link of this.links) if (link.child === child) link.open = false
+    delete child.waitsFor
+    delete child.onDead
+  }
+
+  /** Links of jobs that are gone are gone, but for those to jobs that are yet to come. */
+  forget(jobs: readonly ModelJob[]): void {
+    const isThere = (id: string) => jobs.some((job) => job.id === id)
+    this.links = this.links.filter(({ parent, child, open }) => jobs.includes(child) && (open || isThere(parent)))
+  }
+
+  relatives(job: ModelJob): { parents: string[]; children: string[] } {
+    const parents = this.links.filter(({ child }) => child === job).map(({ parent }) => parent)
+    const children = this.links.filter(({ parent }) => parent === job.id).map(({ child }) => child.id)
+    return { parents: parents.sort(), children: children.sort() }
+  }
+
+  #count(child: ModelJob): number {
+    const count = this.awaitedBy(child).length
+    if (live(child)) child.waitsFor = count
+    if (count === 0) delete child.waitsFor
+    return count
+  }
+}
