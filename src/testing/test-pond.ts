@@ -151,8 +151,8 @@ export class TestPond extends Millpond {
   }
 
   /**
-   * Resolves when no job runs, and none waits that a worker could start, children of jobs that have ended meanwhile included. Jobs in queues without a worker, and jobs that a limit holds
-   * back, are left. With `within` it moves the clock as long as that lets anything happen.
+   * Resolves when no job runs, and none waits that a worker could start; also children of jobs that have ended meanwhile. Jobs in queues
+   * without a worker, and jobs that a limit holds back, are left. With `within` it moves the clock as long as that lets anything happen.
    * @throws InvalidOption, NoRest, Closed
    */
   drain(options: DrainOptions = {}): Promise<Ran> {
