@@ -13,7 +13,9 @@ export interface LinkOptions {
    * done. Parents may have ended already. With one that is not known, the push rejects with `ParentUnknown`.
    */
   after?: readonly string[] | undefined
-  /** When a parent dies, is cancelled or is removed: this job is cancelled as well (`cancel`, unless set), or starts all the same (`run`). */
+  /**
+   * When a parent dies, is cancelled or is removed: this job is cancelled as well (`cancel`, unless set), or starts all the same (`run`).
+   */
   onDead?: OnDead | undefined
   /**
    * The id of a job that has not ended: this one is part of its work. Every job that still waits for that one waits for this one too. If it

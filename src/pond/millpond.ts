@@ -228,8 +228,8 @@ export class Millpond implements AsyncDisposable {
    * Waits until the job is finished, in whichever process it runs, and resolves to what its handler returned. While the store cannot be
    * reached, it goes on waiting.
    * The type of the result is the caller's word for it: `pond.result<Receipt>(id)`.
-   * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled, ParentFailed, JobUnknown,
-   * PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
+   * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled,
+   * ParentFailed, JobUnknown, PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
    */
   async result<Result = unknown>(id: string, options: ResultOptions = {}): Promise<Result> {
     this.#assertOpen()

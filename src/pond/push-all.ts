@@ -55,11 +55,16 @@ export function pushAll(pond: PondInternals, given: unknown, options: PushAllOpt
     if (given.length > MAX_JOBS) throw invalid(`pushAll takes at most ${MAX_JOBS} jobs; got ${given.length}`)
     // All is read here: the caller may change it then.
     const placed = given.map((entry: unknown, at) => placedJob(pond, entry, at, given.length))
-    return pond.pending(checkedAndPushed(pond, placed, tx))
+    const pushed = pond.pending(checkedAndPushed(pond, placed, tx))
+    if (tx === undefined) pond.unsettled.add(idsOf(given), pushed)
+    return pushed
   } catch (error) {
     return Promise.reject(error)
   }
 }
+
+/** Those that the caller has given. */
+const idsOf = (given: readonly GraphJob[]): (string | undefined)[] => given.map(([, , options]) => options?.id)
 
 /** What each is, all checked. @throws as `pushAll` */
 async function checkedAndPushed(pond: PondInternals, placed: readonly Placed[], tx: unknown): Promise<Pushed[]> {

@@ -253,7 +253,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Changes a blocked, scheduled or waiting job. A blocked one stays blocked. It keeps its id, key, group and attempts, and its place among jobs of its priority.
+   * Changes a blocked, scheduled or waiting job. A blocked one stays blocked. The job keeps its id, key, group and attempts, and its place
+   * among jobs of its priority.
    * @returns `updated`; else nothing was changed: the state that the job has instead, or undefined if the store does not know it
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store
    *   without `update`), Closed, `Store…`
@@ -317,8 +318,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Cancels the blocked, scheduled, waiting and running jobs that pass a filter; else as `requeueAll`. Jobs that are pushed meanwhile are left
-   * alone.
+   * Cancels the blocked, scheduled, waiting and running jobs that pass a filter; else as `requeueAll`. Jobs that are pushed meanwhile are
+   * left alone.
    * @throws as `requeueAll`
    */
   cancelAll(

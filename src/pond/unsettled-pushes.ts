@@ -14,9 +14,9 @@ interface Unsettled {
 export class UnsettledPushes {
   readonly #pushes = new Map<string, Unsettled>()
 
-  /** @param ids in the order of the answer */
-  add(ids: readonly string[], push: Promise<readonly Pushed[]>): void {
-    const own = new Map(ids.map((id, at) => [id.toLowerCase(), { push, at }]))
+  /** @param ids in the order of the answer; undefined: one that nobody knows yet */
+  add(ids: readonly (string | undefined)[], push: Promise<readonly Pushed[]>): void {
+    const own = new Map(ids.flatMap((id, at) => (id === undefined ? [] : [[id.toLowerCase(), { push, at }]])))
     for (const [id, unsettled] of own) this.#pushes.set(id, unsettled)
     const over = () => {
       for (const [id, unsettled] of own) if (this.#pushes.get(id) === unsettled) this.#pushes.delete(id)
@@ -28,9 +28,12 @@ export class UnsettledPushes {
   settled(jobs: readonly NewJob[]): Promise<NewJob[]> | undefined {
     if (this.#pushes.size === 0) return undefined
     const awaited = new Set<string>()
+    // Those of the same call are not waited for.
+    const own = new Set(jobs.map(({ id }) => id))
+    const isAwaited = (id: string) => this.#pushes.has(id) && !own.has(id)
     for (const { after = [], within } of jobs) {
-      for (const id of after) if (this.#pushes.has(id)) awaited.add(id)
-      if (within !== undefined && this.#pushes.has(within)) awaited.add(within)
+      for (const id of after) if (isAwaited(id)) awaited.add(id)
+      if (within !== undefined && isAwaited(within)) awaited.add(within)
     }
     return awaited.size === 0 ? undefined : this.#renamed(jobs, [...awaited])
   }

@@ -54,7 +54,7 @@ onEachStore('graphs', {
     await pond.cancel(delayed.id)
     await refused(pond.result(delayed.id), 'JobCancelled')
     assert.equal(await rest.requeue([child.id]), 1)
-    assert.deepEqual(await pond.result(child.id, { timeout: '20s' }), [['dead', 'HandlerFailed']])
+    assert.deepEqual(await pond.result(child.id, { timeout: '20s' }), [['dead', 'GaveUp']])
   },
 
   'pushAll stores a graph by its places, in any order of the list': async ({ open }) => {
@@ -77,7 +77,15 @@ onEachStore('graphs', {
     await pond.result(ids[0] ?? '', { timeout: '20s' })
     assert.deepEqual(order, ['first', 'second', 'b3'])
     const graph = await pond.graph(ids[2] ?? '')
-    assert.deepEqual(graph?.counts, { blocked: 0, scheduled: 0, waiting: 0, running: 0, done: 3, dead: 0, cancelled: 0 })
+    assert.deepEqual(graph?.counts, {
+      blocked: 0,
+      scheduled: 0,
+      waiting: 0,
+      running: 0,
+      done: 3,
+      dead: 0,
+      cancelled: 0,
+    })
     assert.deepEqual([graph?.left, graph?.more], [0, false])
     const [node] = graph?.nodes ?? []
     assert.deepEqual([node?.id, node?.parents, node?.children], [ids[2], [ids[1]], [ids[0]]])
@@ -95,7 +103,11 @@ onEachStore('graphs', {
     ])
     await refused(cycle, 'GraphCycle', /1 after 3 after 2 after 1/)
     await refused(pond.pushAll([[a, 0, { after: [0] }]]), 'GraphCycle', /0 after 0/)
-    await refused(pond.pushAll([[a, 0, { after: [1] }]]), 'InvalidOption', /job 0: after names the place 1; places are 0 to 0/)
+    await refused(
+      pond.pushAll([[a, 0, { after: [1] }]]),
+      'InvalidOption',
+      /job 0: after names the place 1; places are 0 to 0/,
+    )
     const orphans = pond.pushAll([
       [a, 0],
       [a, 1, { after: [0, UNKNOWN] }],
@@ -140,7 +152,10 @@ onEachStore('graphs', {
 
   'a callback starts when all of its batch have ended, and graph counts them': async ({ open }) => {
     const pond = await open()
-    const [rows, report] = [pond.queue<number>('rows', { retry: { attempts: 1 } }), pond.queue<string, string[]>('report')]
+    const [rows, report] = [
+      pond.queue<number>('rows', { retry: { attempts: 1 } }),
+      pond.queue<string, string[]>('report'),
+    ]
     const pushed = await rows.pushMany([1, 2, 3], { callback: [report, 'import 7'] })
     assert.equal(pushed.jobs.length, 3)
     const before = await pond.graph(pushed.callback.id)
@@ -161,16 +176,18 @@ onEachStore('graphs', {
   'a handler pushes within its own job what others then wait for, and after its own job': async ({ open }) => {
     const pond = await open()
     const [crawl, index] = [pond.queue<number>('crawl'), pond.queue<string, number>('index')]
-    const held = gate()
+    const [begun, held] = [gate(), gate()]
     let late = ''
     crawl.work(async ({ data, id }) => {
       if (data === 0) {
+        await begun.opened
         await crawl.pushMany([1, 2], { within: id })
         late = (await index.push('late', { after: [id] })).id
       } else await held.opened
     })
     const { id } = await crawl.push(0)
     const last = await index.push('all', { after: [id] })
+    begun.open()
     index.work(async (_job, ctx) => (await ctx.parents()).length)
     assert.equal(await pond.result((await inState(pond, id, 'done')) && late, { timeout: '20s' }), 1)
     assert.equal((await pond.job(last.id))?.waitsFor, 2)

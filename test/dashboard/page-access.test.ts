@@ -1,38 +1,14 @@
 /** The page for everybody: axe-core finds nothing, the keyboard reaches everything, a token signs in, hidden things are not shown. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, describe, type TestContext, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
 import { after as undo } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
+import { axe } from './axe.ts'
 import { closeBrowser, noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
 
 after(closeBrowser)
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe-core finds of the page as it is. By the tools of the browser, since the page itself lets no script in. */
-async function axe(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page)
-  const evaluate = async (expression: string) => {
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-      expression,
-      awaitPromise: true,
-      returnByValue: true,
-    })
-    assert.equal(exceptionDetails, undefined, exceptionDetails?.exception?.description)
-    return result.value
-  }
-  await evaluate(`${AXE}; 0`)
-  const found = await evaluate(
-    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`,
-  )
-  await session.detach()
-  return found
-}
 
 async function filled(t: TestContext) {
   const pond = await Millpond.open('memory:')
