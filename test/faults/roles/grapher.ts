@@ -12,7 +12,7 @@ export interface GrapherConfig {
   seed: number
   /** Numbers of the graphs that it pushes, those of a process that was killed among them. */
   graphs: readonly number[]
-  /** Where it writes the ids of what it starts. */
+  /** Where it writes the ids of what it starts, behind a +, and of what it ends, behind a -. */
   ledger: string
   lease: number
 }
@@ -51,9 +51,10 @@ async function pushAll(): Promise<void> {
 async function round(queue: string): Promise<number> {
   const { jobs } = await operations.claim({ queue, worker: `${process.pid}`, limit: 20, lease })
   if (jobs.length === 0) return 0
-  appendFileSync(ledger, jobs.map(({ id }) => `${id}\n`).join(''))
+  appendFileSync(ledger, jobs.map(({ id }) => `+${id}\n`).join(''))
   // So that a kill meets it with jobs in hand.
   await sleep(2)
+  appendFileSync(ledger, jobs.map(({ id }) => `-${id}\n`).join(''))
   const failing = jobs.filter(({ data }) => data.body === 'true')
   const done = jobs.filter(({ data }) => data.body !== 'true')
   await operations.fail({ queue, items: failing.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: null })) })
