@@ -109,6 +109,15 @@ where (parent, child) in (
 )
 returning parent
 
+-- @statement shrink
+-- After `forget`, if anything is left for sweeps, and before `over`: another job may get the place of one that was removed.
+update millpond_ended set until = ifnull((
+  select max(child) from millpond_links as link where link.parent = millpond_ended.parent and child <= until
+), 0)
+
+-- @statement over
+delete from millpond_ended where until <= after
+
 -- @statement later
 -- The rest of an ended job's links is left for sweeps. What an earlier end of the same job has left comes before it.
 insert into millpond_ended (parent, id, state, after, until)
@@ -169,7 +178,7 @@ update millpond_links set parent = :seq where parent = :node
 delete from millpond_awaited where node = :node and not exists (select 1 from millpond_links where parent = :node)
 
 -- @statement unfounded
--- Another program has removed all jobs.
+-- Another program has removed all jobs. Run `shrink` and `over` after it.
 delete from millpond_links where not exists (select 1 from millpond_jobs)
 
 -- @statement job
