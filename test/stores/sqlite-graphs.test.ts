@@ -77,24 +77,38 @@ test('what is left of an end does not touch jobs that get the places of removed 
   assert.equal((await countsOf(store))?.blocked, 2500)
 })
 
-test('a long list of jobs, in a call of all or none, is as the jobs one by one', async () => {
-  const [one, other] = [await openAt(newPath()), await openAt(newPath())]
-  await Promise.all([one, other].map((store) => store.operations.push({ jobs: [job({ id: uuid(0) })] })))
-  // The second store cannot store them as a list, as an id is shorter.
-  const jobs = Array.from({ length: 200 }, (_, index) => {
-    const after = [uuid(Math.floor(index / 2)), uuid(Math.floor(index / 3))]
-    return job({ id: uuid(index + 1), after: index % 10 === 0 ? [] : after, onDead: 'run' })
+for (const [what, isFree] of [
+  ['most', (index: number) => index % 10 === 0],
+  ['few', (index: number) => index % 10 !== 9],
+] as const) {
+  test(`a long list of jobs of which ${what} wait, in a call of all or none, is as the jobs one by one`, async () => {
+    const [one, other] = [await openAt(newPath()), await openAt(newPath())]
+    const jobs = Array.from({ length: 200 }, (_, index) => {
+      const after = [uuid(Math.floor(index / 2)), uuid(Math.floor(index / 3))]
+      return job({ id: uuid(index + 1), group: 'g', after: isFree(index) ? [] : after, onDead: 'run' })
+    })
+    for (const { operations } of [one, other]) {
+      await operations.configure({ queue: 'emails', groupRunning: 300 })
+      await operations.push({ jobs: [job({ id: uuid(0) })] })
+    }
+    await one.operations.push({ jobs, whole: true })
+    // They are no list, as an id is shorter.
+    await other.operations.push({ jobs: [...jobs, job({ id: 'short', group: 'g' })], whole: true })
+    await one.operations.push({ jobs: [job({ id: 'short', group: 'g' })] })
+    const ids = jobs.map(({ id }) => id)
+    const withoutTimes = async ({ operations }: Store) =>
+      (await operations.find({ ids })).map((record) => ({ ...record, pushedAt: 0, dueAt: 0 }))
+    assert.deepEqual(await withoutTimes(one), await withoutTimes(other))
+    const relatives = await one.operations.relatives({ ids, limit: 100 })
+    assert.deepEqual(relatives, await other.operations.relatives({ ids, limit: 100 }))
+    assert.deepEqual(await countsOf(one), await countsOf(other))
+    const claimed = async ({ operations }: Store) =>
+      (await operations.claim({ queue: 'emails', worker: 'w', limit: 300, lease: 1000 })).jobs.map(({ id }) => id)
+    const first = await claimed(one)
+    assert.deepEqual(first, await claimed(other))
+    assert.equal(first.length, jobs.filter(({ after }) => after?.length === 0).length + 2)
   })
-  await one.operations.push({ jobs, whole: true })
-  await other.operations.push({ jobs: [...jobs, job({ id: 'short' })], whole: true })
-  const ids = jobs.map(({ id }) => id)
-  const withoutTimes = async ({ operations }: Store) =>
-    (await operations.find({ ids })).map((record) => ({ ...record, pushedAt: 0, dueAt: 0 }))
-  assert.deepEqual(await withoutTimes(one), await withoutTimes(other))
-  const relatives = await one.operations.relatives({ ids, limit: 100 })
-  assert.deepEqual(relatives, await other.operations.relatives({ ids, limit: 100 }))
-  assert.equal(relatives[1]?.onDead, 'run')
-})
+}
 
 const uuid = (index: number): string => `0190a0b1-0000-7000-8000-${String(index).padStart(12, '0')}`
 
