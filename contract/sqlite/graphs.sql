@@ -22,16 +22,12 @@ insert into millpond_links (parent, child, open)
 select value ->> 0, value ->> 1, value ->> 2 from json_each(:links) where true
 on conflict do update set open = excluded.open
 
--- @statement insert_list
--- As push/insert_list. In: first, the place of the first job; waits: bytes, one for each job, 1: it is blocked.
-insert into millpond_jobs
-  (seq, id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
-select
-  :first + key, cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text), :queue,
-  iif(substr(:waits, key + 1, 1) = x'01', 'blocked', :state),
-  :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
-  :attempts, :now, :due_at, :timeout, :group, :cost, iif(substr(:waits, key + 1, 1) = x'01', null, :line), :trace, 'json', value
-from json_each(:bodies)
+-- @statement block
+-- In: jobs, of a list that push/insert_list has just stored. These wait for others; `free`: these do not.
+update millpond_jobs set state = 'blocked', line = null where seq in (select value from json_each(:jobs))
+
+-- @statement free
+update millpond_jobs set state = :state where seq in (select value from json_each(:jobs))
 
 -- @statement link_list
 -- In: first and open of all; links: numbers, each a parent's index in the list of jobs × 131072 + its child's.
@@ -109,6 +105,15 @@ where (parent, child) in (
 )
 returning parent
 
+-- @statement shrink
+-- After `forget`, if anything is left for sweeps, and before `over`: another job may get the place of one that was removed.
+update millpond_ended set until = ifnull((
+  select max(child) from millpond_links as link where link.parent = millpond_ended.parent and child <= until
+), 0)
+
+-- @statement over
+delete from millpond_ended where until <= after
+
 -- @statement later
 -- The rest of an ended job's links is left for sweeps. What an earlier end of the same job has left comes before it.
 insert into millpond_ended (parent, id, state, after, until)
@@ -169,8 +174,8 @@ update millpond_links set parent = :seq where parent = :node
 delete from millpond_awaited where node = :node and not exists (select 1 from millpond_links where parent = :node)
 
 -- @statement unfounded
--- Another program has removed all jobs.
-delete from millpond_links where not exists (select 1 from millpond_jobs)
+-- Another program has removed all jobs. Run `shrink` and `over` after it.
+delete from millpond_links where (select max(seq) from millpond_jobs) is null
 
 -- @statement job
 select seq, queue, state from millpond_jobs where id = :id

@@ -1,6 +1,6 @@
 -- Graphs: jobs that wait for others, their parents (graphs.sql, and contract/graphs.md).
--- Links name jobs by their places, as these are short. The children of a job are pushed after it, and their links go with them, so a
--- place is free for another job only when no link has it.
+-- Links name jobs by their places, as these are short. With a job that is removed go its links to its parents, and what is left of those to
+-- its children has later places: so the place is given to another job only when no link has it.
 
 alter table millpond_queues add column graphs integer not null default 0;  -- 1: a job of it has or had a parent or a child
 
@@ -51,4 +51,5 @@ create trigger millpond_queue_removed after delete on millpond_queues begin
   delete from millpond_groups where queue = old.name;
   delete from millpond_virtual where queue = old.name;
   delete from millpond_links where not exists (select 1 from millpond_jobs);
+  delete from millpond_ended where not exists (select 1 from millpond_jobs);
 end;

@@ -7,6 +7,7 @@
 import type { FinalState } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { parentFailed } from '../../values/parent-failed.ts'
+import type { Statements } from './connection/statements.ts'
 import { flag, integer, type Row, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
 
@@ -229,6 +230,13 @@ function forgetChildren({ statements }: StoreContext, children: readonly number[
   for (const node of new Set(rows.map(({ parent }) => integer(parent)))) {
     if (node < 0) statements.run('graphs/unawaited', { node })
   }
+  shrink(statements)
+}
+
+/** What is left for sweeps has lost links. */
+export function shrink(statements: Statements): void {
+  if (statements.get('graphs/ended', { limit: 1 }) === undefined) return
+  for (const name of ['shrink', 'over']) statements.run(`graphs/${name}`)
 }
 
 /** Before a sweep removes jobs that were kept long enough. */

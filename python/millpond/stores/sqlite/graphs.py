@@ -288,3 +288,12 @@ def _forget(tx: Transaction, children: Sequence[int]) -> None:
     rows = tx.rows("graphs/forget", children=json.dumps(list(children))) if children else []
     for node in {row["parent"] for row in rows if row["parent"] < 0}:
         tx.changes("graphs/unawaited", node=node)
+    if children:
+        shrink(tx)
+
+
+def shrink(tx: Transaction) -> None:
+    """What is left for sweeps has lost links."""
+    if tx.row("graphs/ended", limit=1):
+        tx.changes("graphs/shrink")
+        tx.changes("graphs/over")

@@ -5,7 +5,7 @@ import sqlite3
 from millpond.jobs import FINAL, Lost, Swept
 from millpond.once import NEVER
 from millpond.schedules import DueSchedules
-from millpond.stores.sqlite.graphs import Endings, expiring, settle_rest
+from millpond.stores.sqlite.graphs import Endings, expiring, settle_rest, shrink
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
@@ -47,6 +47,7 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, en
         tx.reread()
         tx.changes("sweep/recount", queue=name)
         tx.changes("graphs/unfounded")
+        shrink(tx)
     queue = tx.made_queue(name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)

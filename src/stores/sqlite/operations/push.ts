@@ -7,7 +7,7 @@ import { awaitsAny, come, lastSeq, link, listStanding, markGraphs, openOf, stand
 import { dueOf, isMore, mark, meet, onceColumns, takeKey } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
 import { Endings } from '../settle.ts'
-import { type JobList, jobsIn, type PackedPush } from '../wire.ts'
+import { type JobList, jobsIn, type ListLinks, type PackedPush } from '../wire.ts'
 import { updateOne } from './update.ts'
 
 /** @returns null: all were pushed */
@@ -51,31 +51,54 @@ function pushWhole(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[
 }
 
 /** False, and nothing is done, where not all can be stored: which ones can is only seen one by one. */
-function pushList(context: StoreContext, { count, job, ids, bodies, links }: JobList): boolean {
-  const { statements, queues } = context
-  const queue = queues.findOrCreate(job.queue)
+function pushList(context: StoreContext, list: JobList): boolean {
+  const { count, job, links } = list
+  const queue = context.queues.findOrCreate(job.queue)
   if (queue.room < count || awaitsAny(context, queue)) return false
-  const standing = links && listStanding(context, links, job)
-  if (links !== undefined && standing === undefined) return false
   const row = columnsOf(context, job)
-  const first = standing && lastSeq(context) + 1
+  if (links !== undefined) return pushLinked(context, queue, list, { row, links })
+  if (!insertList(context, list, row)) return false
+  queue.pushed(row.state, count, row.due_at - row.now)
+  return true
+}
+
+function insertList({ statements }: StoreContext, { ids, bodies }: JobList, row: Columns): boolean {
   try {
-    if (first === undefined) statements.run('push/insert_list', { ...row, ids, bodies })
-    else statements.run('graphs/insert_list', { ...row, ids, bodies, first, waits: standing?.waits ?? null })
+    statements.run('push/insert_list', { ...row, ids, bodies })
+    return true
   } catch (error) {
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
   }
-  if (links === undefined || standing === undefined || first === undefined) {
-    queue.pushed(row.state, count, row.due_at - row.now)
-    return true
+}
+
+function pushLinked(
+  context: StoreContext,
+  queue: Queue,
+  list: JobList,
+  { row, links }: { row: Columns; links: ListLinks },
+): boolean {
+  const { statements, queues } = context
+  const { count, job } = list
+  const standing = listStanding(context, links, job)
+  if (standing === undefined) return false
+  const blocked = standing.waits.reduce((sum, waits) => sum + waits, 0)
+  // The others are few.
+  const isMostlyBlocked = blocked * 2 > count
+  const stored: Columns = isMostlyBlocked ? { ...row, state: 'blocked', line: null } : row
+  if (!insertList(context, list, stored)) return false
+  const first = lastSeq(context) - count + 1
+  const others: number[] = []
+  for (const [at, waits] of standing.waits.entries()) if ((waits === 1) !== isMostlyBlocked) others.push(first + at)
+  if (others.length > 0) {
+    statements.run(isMostlyBlocked ? 'graphs/free' : 'graphs/block', { jobs: JSON.stringify(others), state: row.state })
   }
   for (const name of [queue.name, ...standing.queues]) markGraphs(context, name)
   statements.run('graphs/link_list', { links: links.inside, first, open: openOf(job.onDead) })
   if (links.outside.length > 0) statements.run('graphs/link', { links: standing.links(first) })
-  const blocked = standing.waits.reduce((sum, waits) => sum + waits, 0)
   if (count > blocked) queue.pushed(row.state, count - blocked, row.due_at - row.now)
   if (blocked > 0) queue.pushed('blocked', blocked)
+  if (isMostlyBlocked) queues.lineUp(queue.name)
   return true
 }
 
@@ -124,6 +147,8 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob, call: Call):
   if (standing !== undefined) link(context, queue, standing, call.endings)
   return { status: 'pushed', id }
 }
+
+type Columns = ReturnType<typeof columnsOf>
 
 function columnsOf(
   { statements, queues, now }: StoreContext,

@@ -2,7 +2,7 @@ import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
-import { Endings, expiring, settleRest } from '../settle.ts'
+import { Endings, expiring, settleRest, shrink } from '../settle.ts'
 import { dueSchedules } from './schedules.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
@@ -60,6 +60,7 @@ function recount({ statements, queues }: StoreContext, queue: string): void {
   queues.write()
   statements.run('sweep/recount', { queue })
   statements.run('graphs/unfounded')
+  shrink(statements)
 }
 
 function takeBack(context: StoreContext, queue: Queue, limit: number, endings: Endings): Swept['lost'] {
