@@ -22,7 +22,7 @@ import { passes } from './filters.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
-import type { ModelJob, ModelStats } from './state.ts'
+import { live, type ModelJob, type ModelStats } from './state.ts'
 import { pushWhole } from './whole.ts'
 
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'it failed', stack: 'at' }
@@ -63,14 +63,17 @@ export class Driver {
     switch (operation.op) {
       case 'push': {
         const now = this.#clock.now
-        const { graphs, once: hasOnce } = this.#store.capabilities
-        const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }) => ({
+        const { capabilities } = this.#store
+        // Which one an id stands for that is there twice is open.
+        const graphs = capabilities.graphs && new Set(operation.jobs.map(({ id }) => id)).size === operation.jobs.length
+        const named = (at: number, number: number) => this.#parent(operation.jobs.slice(0, at), number)
+        const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }, at) => ({
           ...job,
-          ...(once && job.key !== null && hasOnce && { once }),
+          ...(once && job.key !== null && capabilities.once && { once }),
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
-          ...(graphs && after && !once?.follow && { after, onDead }),
-          ...(graphs && within !== undefined && { within }),
+          ...(graphs && after && !once?.follow && { after: after.map((number) => named(at, number)), onDead }),
+          ...(graphs && within !== undefined && { within: named(at, within) }),
         }))
         if (graphs && operation.whole)
           return same(await store.operations.push({ jobs, whole: true }), pushWhole(model, jobs))
@@ -184,6 +187,13 @@ export class Driver {
           : { id, fence },
     )
     return { queue: operation.otherQueue ? (queue === 'q' ? 'p' : 'q') : queue, holds: sent }
+  }
+
+  /** @param before earlier jobs of the call */
+  #parent(before: readonly { id: string }[], number: number): string {
+    const ids = [...before, ...this.#model.jobs.filter(live)].map(({ id }) => id)
+    const any = IDS[number % IDS.length] ?? ''
+    return number > 17 ? any : (ids[number % ids.length] ?? any)
   }
 
   async #limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void> {

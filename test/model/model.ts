@@ -353,6 +353,7 @@ export class Model extends ModelJobs {
       }
       return { id: job.id, queue: job.queue, attempt: job.attempt, state }
     })
+    this.settle()
     promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
       return job.finishedAt !== null && job.finishedAt + this.keep(job.queue, job.state) <= this.now

@@ -50,9 +50,10 @@ const job = fc.record({
   trace: optional(fc.constant('t')),
   data: encoded,
   once: fc.option(once, { nil: undefined, freq: 3 }),
-  after: fc.option(fc.array(id, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 1 }),
+  /** Which live jobs, or those before it in the call; the driver names them. The highest: any id. */
+  after: fc.option(fc.array(fc.nat(20), { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 2 }),
   onDead: fc.constantFrom('cancel', 'run'),
-  within: fc.option(id, { nil: undefined, freq: 1 }),
+  within: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.nat(20) }),
 })
 
 /** Which of all claims so far, the last being 0; sometimes with a fence that is off. */
