@@ -124,7 +124,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     items: readonly Data[],
     options: PushManyOptions<Data> & { callback: Callback<Last> },
   ): Promise<PushedWithCallback>
-  pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]>
+  pushMany(items: readonly Data[], options?: PushManyOptions<Data> & { callback?: undefined }): Promise<Pushed[]>
   pushMany(
     items: readonly Data[],
     options?: PushManyOptions<Data> & { callback?: Callback | undefined },

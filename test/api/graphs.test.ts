@@ -158,6 +158,7 @@ onEachStore('graphs', {
     ]
     const pushed = await rows.pushMany([1, 2, 3], { callback: [report, 'import 7'] })
     assert.equal(pushed.jobs.length, 3)
+    pond.on('dead', () => {})
     const before = await pond.graph(pushed.callback.id)
     assert.deepEqual([before?.left, before?.counts.blocked, before?.nodes[0]?.onDead], [4, 1, 'run'])
     report.work(async (_job, ctx) => (await ctx.parents()).map(({ state }) => state).toSorted())
