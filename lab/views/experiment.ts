@@ -86,9 +86,7 @@ async function onlookers(url: string, seconds: number) {
     const child =
       what === 'nobody' ? undefined : await Child.start(new URL('onlooker.ts', import.meta.url), [what, url])
     await sleep(SETTLE)
-    const before = serverCpu(url)
-    await sleep(seconds * 1000)
-    const used = ((serverCpu(url) - before) / seconds) * 100
+    const used = ((await cpuOf(url, seconds)) / seconds) * 100
     await child?.stop()
     const bars = what === 'dashboard' ? [atMost(used, MOST_CPU, ' %')] : []
     rows.push({ cells: [what, used.toFixed(2)], bars, figures: { what, used } })
@@ -96,16 +94,23 @@ async function onlookers(url: string, seconds: number) {
   return { head: ['onlooker', 'CPU of the server, % of a core'], rows }
 }
 
-/** Seconds of Redis, or of the sessions of PostgreSQL, which outlast the measurement: what vacuum does has nothing to do with looks. */
-function serverCpu(url: string): number {
+/**
+ * Seconds that Redis, or the sessions of PostgreSQL, use in so many seconds. What vacuum does has nothing to do with looks. Sessions come
+ * and go, so all are looked at once a second.
+ */
+async function cpuOf(url: string, seconds: number): Promise<number> {
   const { port, protocol } = new URL(url)
-  const all = [...(processes()?.entries() ?? [])]
-  if (protocol === 'redis:') {
-    const server = all.find(([, { title }]) => title.includes(`redis-server`) && title.includes(`:${port}`))
-    return server?.[1].own ?? Number.NaN
+  const isServer = (title: string) =>
+    protocol === 'redis:' ? title.includes('redis-server') && title.includes(`:${port}`) : SESSION.test(title)
+  const all = () => [...(processes()?.entries() ?? [])].filter(([, { title }]) => isServer(title))
+  const before = new Map(all().map(([pid, { own }]) => [pid, own]))
+  const last = new Map(before)
+  for (let second = 0; second < seconds; second++) {
+    await sleep(1000)
+    for (const [pid, { own }] of all()) last.set(pid, own)
   }
-  return all.reduce((sum, [, { title, own }]) => (isSession(title) ? sum + own : sum), 0)
+  return [...last].reduce((sum, [pid, own]) => sum + own - (before.get(pid) ?? 0), 0)
 }
 
-/** Such as `postgres: postgres bench 127.0.0.1(50312) idle`. */
-const isSession = (title: string): boolean => /^postgres: \S+ bench \S+\(\d+\)/.test(title)
+/** Such as `postgres: postgres bench 127.0.0.1(50312) idle`, of the place's database. */
+const SESSION = /^postgres: \S+ bench \S+\(\d+\)/

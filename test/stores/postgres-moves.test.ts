@@ -1,8 +1,9 @@
 /** What pushes note for the counts stays little where no worker sweeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import { missingReason } from '../servers/shared.ts'
-import { job, server, withStore } from './postgres-fixture.ts'
+import { job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -50,6 +51,37 @@ for (const [how, call] of [
       assert.equal((await notes(schema)).length, 50)
       const [stats] = await store.operations.stats({ queue: 'q' })
       assert.deepEqual([stats?.counts.waiting, stats?.totals.pushed], [calls, calls])
+    }),
+  )
+}
+
+for (const end of ['commit', 'rollback']) {
+  test(`while a push adds up, nobody waits for it, and every count is right after its ${end}`, { skip }, () =>
+    withStore(async (store, schema) => {
+      const push = `select ${schema}.push_list('q', array[${schema}.new_id()], array['1'], fresh => true)`
+      const waiting = async () => (await store.operations.stats({ queue: 'q' }))[0]?.counts.waiting
+      for (let n = 0; n < 3; n++) await server(push)
+      await server(`select setval('${schema}.move', ${EVERY - 1})`)
+      const other = new pg.Client({ connectionString: urlOf('postgres') })
+      await other.connect()
+      try {
+        await other.query('begin')
+        await other.query(push)
+        const { rows } = await other.query(`select count(*)::integer as left from ${schema}.moves where was = 'new'`)
+        assert.deepEqual(rows, [{ left: 0 }])
+        assert.equal(await waiting(), 3)
+        await store.operations.sweep({ limit: 10 })
+        await server(push)
+        assert.equal(await waiting(), 4)
+        await other.query(end)
+      } finally {
+        await other.end()
+      }
+      const all = end === 'commit' ? 5 : 4
+      assert.equal(await waiting(), all)
+      await store.operations.sweep({ limit: 10 })
+      assert.equal(await waiting(), all)
+      assert.equal((await store.operations.list({ queue: 'q', state: 'waiting', limit: 10 })).jobs.length, all)
     }),
   )
 }
