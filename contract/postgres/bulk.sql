@@ -5,7 +5,7 @@
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
 --      ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
---      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most (1,000 blocked or waiting ones), and ends
+--      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most (1,000 blocked or waiting ones), and ends
 --      at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
 --      would make them, so no job is changed twice.
 
@@ -21,7 +21,7 @@ as $$
 #variable_conflict use_column
 declare
   v_large constant bigint  := 16777216;
-  v_look  constant integer := case when bulk.state in ('blocked', 'waiting') then greatest(bulk."limit", 1000) else 20000 end;
+  v_look  constant integer := case when bulk.state in ('blocked', 'waiting') then greatest(bulk."limit", 1000) else 10000 end;
   v_table constant text    := case when bulk.state in ('blocked', 'scheduled', 'waiting') then 'waiting'
     when bulk.state in ('running', 'done') then bulk.state else 'retired' end;
   v_queue integer;

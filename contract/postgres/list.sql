@@ -97,7 +97,6 @@ declare
   v_seen    integer := 0;
   v_bytes   bigint  := 0;
   v_count   integer;
-  v_matches boolean;
   v_job     jobs%rowtype;
   at        record;
 begin
@@ -105,17 +104,24 @@ begin
   <<pages>>
   loop
     v_count := 0;
-    for at in select * from page(v_queue, list.state, v_chunk, v_key, v_place) loop
+    -- A job that does not pass is not read as a whole: a statement for each would take longer than the look.
+    for at in
+      select job.*, look.matches, look.bytes from page(v_queue, list.state, v_chunk, v_key, v_place) as job
+      left join lateral (
+        select matches(jobs, list.filter) as matches, case when list.filter ? 'text' then bytes_in(jobs) end as bytes from jobs
+        where list.filter is not null and jobs.id = job.id offset 0
+      ) as look on true
+    loop
       v_count := v_count + 1;
       v_key := at.key;
       v_place := at.place;
-      select * into v_job from jobs where id = at.id;
-      v_matches := list.filter is null or matches(v_job, list.filter);
-      if v_matches then
+      if list.filter is null or at.matches then
+        select * into v_job from jobs where id = at.id;
         v_found := v_found + 1;
         v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_place));
+        v_bytes := v_bytes + bytes_in(v_job);
+      else v_bytes := v_bytes + coalesce(at.bytes, 0);
       end if;
-      if v_matches or list.filter ? 'text' then v_bytes := v_bytes + bytes_in(v_job); end if;
       exit pages when v_found = list."limit" or v_bytes >= v_large;
     end loop;
     v_seen := v_seen + v_count;

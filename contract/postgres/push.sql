@@ -127,6 +127,29 @@ begin
   return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('blocked', 'scheduled', 'waiting')), 0);
 end $$;
 
+-- Notes that jobs were pushed, once for all of a queue and state. Returns the number of the note.
+create or replace function millpond.note_pushed(p_queue integer, p_waiting integer, p_scheduled integer, p_blocked integer) returns bigint
+language sql as $$
+  with noted as (
+    insert into millpond.moves (queue, segment, was, becomes, cause, count)
+    select p_queue, -1, 'new', state, 'push', count
+    from (values ('waiting', p_waiting), ('scheduled', p_scheduled), ('blocked', p_blocked)) as pushed(state, count)
+    where count > 0
+    returning id
+  )
+  select max(id) from noted
+$$;
+
+-- One push in some thousands adds up what was noted, as sweeps do: where nobody works, nobody sweeps, and `stats` reads every note that is
+-- left. The last step of a call that is its own transaction and holds no queue's room, since others may wait for the totals.
+create or replace function millpond.add_up_some(p_move bigint) returns void
+language plpgsql as $$
+begin
+  if p_move & 1023 = 0 and pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then
+    perform setval('millpond.swept_moves', coalesce(millpond.add_up(null, last_value), last_value)) from millpond.swept_moves;
+  end if;
+end $$;
+
 -- data: JSON texts, in step with the ids.
 -- A call whose answer was lost may still be on its way when it is made again, and come in when its jobs have long been done. So whoever
 -- makes it again notes that down, for an hour, and while such a note is there fresh ids are looked for as well.
@@ -162,6 +185,7 @@ declare
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
+  v_move     bigint;
 begin
   perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost,
     push_list.trace);
@@ -216,8 +240,8 @@ begin
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
   insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
-  returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
-  into v_asleep, v_doubt;
+  returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats), id
+  into v_asleep, v_doubt, v_move;
   if v_doubt or not v_fresh then
     v_known := known_ids(push_list.ids);
     if v_known is not null then
@@ -233,6 +257,7 @@ begin
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
   end if;
   if v_asleep and v_count > 0 and v_soon then perform ring('work', push_list.queue, push_list.own); end if;
+  if push_list.own and v_limit is null then perform add_up_some(v_move); end if;
   if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
@@ -273,6 +298,11 @@ declare
   v_remember bigint;
   v_ring     text[] := '{}';
   v_count    integer;
+  v_waiting  integer := 0;
+  v_later_on integer := 0;
+  v_blocked  integer := 0;
+  v_move     bigint;
+  v_bounded  boolean := false;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
   v_state    text;
@@ -294,6 +324,10 @@ begin
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
+      perform note_pushed(v_id, v_waiting, v_later_on, v_blocked);
+      v_waiting := 0;
+      v_later_on := 0;
+      v_blocked := 0;
       v_name := job.queue;
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
@@ -303,6 +337,7 @@ begin
           raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
         end if;
         v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
+        v_bounded := true;
       end if;
     end if;
     if not v_sees and not v_fresh then
@@ -403,8 +438,10 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, segment, was, becomes, cause, count)
-    values (v_queue.id, -1, 'new', v_state, 'push', 1);
+    if v_state = 'blocked' then v_blocked := v_blocked + 1;
+    elsif v_state = 'scheduled' then v_later_on := v_later_on + 1;
+    else v_waiting := v_waiting + 1;
+    end if;
     if v_linked then
       perform link(job.id, v_parents.open, v_parents.closed, job."onDead", v_parents.children, v_parents.failed, v_parents.became, v_now);
       v_noted := v_noted || v_parents.open;
@@ -420,6 +457,7 @@ begin
     insert into arrivals (queue, groups)
     select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
+  v_move := note_pushed(v_id, v_waiting, v_later_on, v_blocked);
   if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
   if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', v_now)); end if;
   foreach v_name in array v_ring loop
@@ -428,6 +466,7 @@ begin
     else perform pg_notify('millpond', 'work:' || v_name);
     end if;
   end loop;
+  if push_jobs.own and not v_bounded then perform add_up_some(v_move); end if;
   return v_outcomes;
 end $$;
 

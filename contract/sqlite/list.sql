@@ -4,7 +4,7 @@
 --      jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
 -- Out: key and seq of the rows: blocked ones by place, waiting ones by priority and place, scheduled ones soonest first,
 --      running ones by lease, final ones newest first. `matching`, which of them a filter lets through; `job`, every column of a row. The cursor of a row is STATE.KEY.SEQ.
--- Invariant: each page costs the same, however deep: every order is that of an index. No page needs the job before it to be still there.
+-- Invariant: each page costs the same, however deep: every order is that of an index, or merged of one per group. No page needs the job before it to be still there.
 
 -- @statement blocked
 select seq as key, seq from millpond_jobs indexed by millpond_blocked
@@ -28,10 +28,54 @@ select * from (
 limit :limit
 
 -- @statement lines
--- Lines have no common order, so a page looks at all jobs that wait.
-select priority as key, seq from millpond_jobs indexed by millpond_waiting
-where queue = :queue and state = 'waiting' and (priority < :key or priority = :key and seq > :seq)
-order by priority desc, seq
+-- In also: group, a filter: looks at no other group; null: all. A page is merged from the lines of those groups (and of the jobs that are
+-- in none yet) whose first jobs beyond the cursor are the first ones: no other line has a job that comes before `limit` others.
+with lines (line) as (
+  select id from millpond_groups where queue = :queue and (:group is null or name = :group)
+  union all
+  select null
+), heads as materialized (
+  select line, ifnull(
+    (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line is lines.line and state = 'waiting' and priority = :key and seq > :seq
+      order by seq limit 1
+    ), (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line is lines.line and state = 'waiting' and priority < :key
+      order by priority desc, seq limit 1
+    )
+  ) as seq
+  from lines
+), nearest as materialized (
+  select heads.line, job.priority, job.seq from heads cross join millpond_jobs as job on job.seq = heads.seq
+  order by job.priority desc, job.seq limit :limit
+), last as materialized (
+  -- Of a full page, no job comes after the last of these.
+  select ifnull(min(priority), 0) as priority, ifnull(max(seq), 9223372036854775807) as seq from (
+    select priority, seq from nearest order by priority desc, seq limit 1 offset :limit - 1
+  )
+)
+select job.priority as key, job.seq
+from nearest cross join last cross join json_each((
+  select json_group_array(seq) from (
+    select * from (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line is nearest.line and state = 'waiting' and priority = nearest.priority
+        and seq between nearest.seq and iif(nearest.priority = last.priority, last.seq, 9223372036854775807)
+      order by seq limit :limit
+    )
+    union all
+    select * from (
+      select seq from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and line is nearest.line and state = 'waiting'
+        and priority < nearest.priority and priority >= last.priority
+      order by priority desc, seq limit :limit
+    )
+    limit :limit
+  )
+)) as each cross join millpond_jobs as job on job.seq = each.value
+order by job.priority desc, job.seq
 limit :limit
 
 -- @statement scheduled

@@ -19,8 +19,8 @@ import type { Attention, Point, QueueView, StoreView } from './views.ts'
 /** Milliseconds between two looks, from the end of the first; and the most, where looks take long. */
 const PACE = 2000
 const SLOWEST = 60_000
-/** A pause is so many times longer than the look before, so that looking takes a small part of the store's time. */
-const PAUSE = 30
+/** A pause is so many times longer than the look before, so that an open page takes less than 2 % of a core of the store's time. */
+const PAUSE = 60
 /** How many minutes the percentiles look back. */
 const MINUTES = 5
 /** Queues that are shown. */

@@ -14,7 +14,7 @@ import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts
 const MAX_GROUPS = 200
 const MAX_RUNNING = 500
 /** Milliseconds. */
-const SEARCH_TIME = 700
+const SEARCH_TIME = 200
 
 export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
 export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''

@@ -15,6 +15,8 @@ export const FIRST: Readonly<Record<JobState, number>> = {
 /** Most jobs that a filter looks at in one call (more if its limit is higher), and in one statement. */
 const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
+/** Of a grouped queue's waiting jobs, which are merged of all lines by each statement. */
+export const LOOK_OF_LINES = 1000
 /** Data that a filter by text looks at in a call. */
 export const MOST_BYTES = 16 * 1024 * 1024
 
@@ -32,7 +34,7 @@ export function list(context: StoreContext, request: ListRequest): Listed {
   let lookedAt = 0
   let bytes = 0
   while (lookedAt < Math.max(limit, MOST_LOOKED_AT) && bytes < MOST_BYTES) {
-    const size = filter === undefined ? limit : LOOK
+    const size = filter === undefined ? limit : isInLines(context, request) ? LOOK_OF_LINES : LOOK
     const places = placesAfter(context, request, place, size)
     const looks = filter === undefined ? null : looksAt(context, places, filter)
     for (const at of places) {
@@ -50,15 +52,20 @@ export function list(context: StoreContext, request: ListRequest): Listed {
   return { jobs, next: cursorAt(place) }
 }
 
+/** Whether its jobs wait in lines, a line per group. */
+export function isInLines({ queues }: StoreContext, { queue, state }: Pick<ListRequest, 'queue' | 'state'>): boolean {
+  return state === 'waiting' && queues.find(queue)?.settings.isGrouped === true
+}
+
 export function placesAfter(
-  { statements, queues }: StoreContext,
-  { queue, state }: Pick<ListRequest, 'queue' | 'state'>,
+  context: StoreContext,
+  { queue, state, filter }: Pick<ListRequest, 'queue' | 'state' | 'filter'>,
   place: Place,
   limit: number,
 ): Place[] {
-  const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
-  const statement = isGrouped ? 'lines' : isLive(state) ? state : 'final'
-  const rows = statements.all(`list/${statement}`, { queue, state, limit, ...place })
+  const statement = isInLines(context, { queue, state }) ? 'lines' : isLive(state) ? state : 'final'
+  const values = { queue, state, limit, group: filter?.group ?? null, ...place }
+  const rows = context.statements.all(`list/${statement}`, values)
   return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
 }
 
