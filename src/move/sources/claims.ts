@@ -70,7 +70,10 @@ export class ClaimSource implements Source {
       const limit = BATCH - batch.records.length
       const request = { queue, worker: this.#worker, limit, perGroup: limit, lease: LEASE }
       const { jobs, now } = await this.#store.operations.claim(request)
-      batch.add(jobs, jobs.map((job) => recordOf(job, queue, now, this.#headers)))
+      batch.add(
+        jobs,
+        jobs.map((job) => recordOf(job, queue, now, this.#headers)),
+      )
       if (jobs.length === 0 || batch.records.length === BATCH) return batch
     }
   }
