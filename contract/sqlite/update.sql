@@ -5,10 +5,10 @@
 -- Invariant: it keeps its place, and a blocked one stays blocked. Some drivers bind bytes of length 0 as null, hence the coalesce.
 
 -- @statement look
-select queue, state, due_at, follow_due from millpond_jobs where id = :id
+select queue, state, due_at, follow_due, line from millpond_jobs where id = :id
 
 -- @statement leave
--- Of a waiting job whose priority or due time changes, before `change`: it leaves its line. In a grouped queue, run
+-- Of a waiting job with a line, whose priority or due time changes, before `change`: it leaves its line. In a grouped queue, run
 -- limits/line_up_groups and limits/line_up after `change`.
 update millpond_jobs set state = 'scheduled', line = null where id = :id and state = 'waiting'
 

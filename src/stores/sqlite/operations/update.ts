@@ -21,7 +21,7 @@ export function updateOne(
     statements.run('once/postpone', { id, due_at })
     due_at = null
   }
-  if (isDue || priority !== undefined) statements.run('update/leave', { id })
+  if (row.line !== null && (isDue || priority !== undefined)) statements.run('update/leave', { id })
   const change = { id, now, state, due_at, priority: priority ?? null }
   const changed = statements.get('update/change', {
     ...change,
