@@ -119,6 +119,30 @@ describe('the page for everybody', { skip: noBrowser }, () => {
     })
   }
 
+  test('names of queues break between their words, and no width is too small for the table', {
+    timeout: 60_000,
+  }, async (t) => {
+    const pond = await Millpond.open('memory:')
+    undo(t, () => pond.close({ timeout: 100 }))
+    for (const name of ['reports/monthly', `all.of:many-parts/${'x'.repeat(60)}`]) {
+      await pond.queue(name).push({})
+      await pond.queue(name).override({ limits: { running: 1 } })
+      await pond.queue(name).pause()
+    }
+    const { base } = await startDashboard(t, pond)
+    const { page, faults } = await visit(t, base)
+    const name = page.locator('.queues th a', { hasText: 'reports/monthly' })
+    for (const width of [1280, 1100, 1001, 900, 861, 770, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      await name.waitFor()
+      const { height = 0 } = (await name.boundingBox()) ?? {}
+      assert.ok(height < 30, `the name takes ${height} pixels at ${width}`)
+      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      assert.ok(wide <= width, `${wide} pixels in a window of ${width}`)
+    }
+    assert.deepEqual(faults, [])
+  })
+
   test('the keyboard alone: palette, rows, search with suggestions, and up', { timeout: 60_000 }, async (t) => {
     const { pond } = await filled(t)
     const { base } = await startDashboard(t, pond)
