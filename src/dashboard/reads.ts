@@ -14,11 +14,11 @@ import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts
 const MAX_GROUPS = 200
 const MAX_RUNNING = 500
 /** Milliseconds. */
-const SEARCH_TIME = 700
+export const SEARCH_TIME = 700
 
 export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
 export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''
-const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
+export const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
 
 /** A queue: how it is, its settings and its first groups, or those after one. */
 export async function queue(call: Call, body: object): Promise<QueuePage> {

@@ -3,6 +3,7 @@ import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
 import type { Capabilities, JobState } from '../store.ts'
+import type { ActionEvent } from '../values/events.ts'
 import type { GroupRecord } from '../values/limits.ts'
 
 /** What the caller may do with a queue. */
@@ -172,6 +173,19 @@ export interface WorkerRow {
   seen: number
   /** Jobs that it runs now, of the first ones looked at. */
   jobs: { id: string; startedAt: number | null }[]
+}
+
+/** What somebody did. */
+export interface ActionRow extends ActionEvent {
+  at: number
+}
+
+export interface ActionsPage {
+  /** null: the store keeps none. */
+  actions: ActionRow[] | null
+  next: string | null
+  /** The search was stopped after its time. */
+  isPart: boolean
 }
 
 export interface ScheduleRow {

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { after, describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
+import { actionDone } from '../../src/pond/actions.ts'
 import { after as undo } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { closeBrowser, noBrowser, visit } from './browser.ts'
@@ -64,6 +65,7 @@ async function filled(t: TestContext) {
   const { id: scheduled } = await queue.push({ n: 9 }, { delay: '1h' })
   await pond.queue('idle').push({})
   await pond.queue('idle').pause()
+  await actionDone(pond, { who: 'ada', through: 'cli', action: 'pause', queue: 'idle', count: 1 })
   await pond.schedule('weekly-digest', '0 9 * * 1', pond.queue('idle'), {})
   return { pond, dead, running, scheduled }
 }
@@ -102,6 +104,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')
       await look(`#/job/main/${running}`, '.timeline')

@@ -169,7 +169,7 @@ test('each action is told of: who, what, how many', async (t) => {
   await ask('cancel', { id: ids[0] })
   await ask('bulk', { queue: 'told', action: 'cancel', search: { state: 'waiting' } })
   await ask('cancel', { id: ids[0] })
-  const by = { who: 'ada', queue: 'told' }
+  const by = { who: 'ada', through: 'dashboard', queue: 'told' }
   assert.deepEqual(events, [
     { ...by, action: 'pause', count: 1 },
     { ...by, action: 'cancel', count: 1, id: ids[0] },

@@ -3,6 +3,7 @@
  * a person, and each tool is described by what its verb declares.
  */
 import type { Environment, Option } from '../arguments.ts'
+import type { Terminal } from '../terminal.ts'
 import { EXIT, type Program, type Verb } from '../verb.ts'
 import { type Tool, type ToolAnswer, ToolUnknown } from './protocol.ts'
 
@@ -109,7 +110,8 @@ export class Tools {
     const args = argumentsOf(known, given)
     if (typeof args === 'string') return { text: args, isError: true }
     let [out, err] = ['', '']
-    const terminal = {
+    const terminal: Terminal = {
+      through: 'mcp',
       env: { ...this.#env, NO_COLOR: '1' },
       out: (text: string) => {
         if (out.length <= MOST) out += text

@@ -42,6 +42,7 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     }
     if (args.text('queue') !== undefined) needed()
     return changeJobs(call, {
+      action: 'update',
       past: 'changed',
       isAllowed: true,
       async one({ pond }, id) {
