@@ -42,6 +42,8 @@ interface Change {
   one(opened: Opened, id: string): Promise<string | undefined>
   all(queue: Queue, filter: Filter, options: BulkOptions): Promise<BulkReport>
   preview(queue: Queue, filter: Filter, options: DryRunOptions): Promise<BulkPreview>
+  /** `--data` gives new data, and is no filter. */
+  hasData?: boolean
   /** Whether many jobs are changed without `--yes`. */
   isAllowed: boolean
 }
@@ -54,7 +56,7 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   const name = args.text('queue')
   if (ids.length > 0 && name !== undefined) throw new UsageError('give IDs, or --queue with filters, not both')
   if (ids.length === 0 && name === undefined) throw new UsageError('which jobs? Give IDs, or --queue with filters')
-  const filter = filterOf(args)
+  const filter = filterOf(args, change.hasData)
   const limit = args.whole('limit', 1, Number.MAX_SAFE_INTEGER)
   if (ids.length > 0) {
     if (Object.keys(filter).length > 0 || limit !== undefined) throw new UsageError('filters go with --queue')

@@ -6,6 +6,7 @@ import { checkId } from '../values/ids.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Call } from './context.ts'
+import { placesIn } from './data-places.ts'
 import { jobPage, jobRow } from './job-views.ts'
 import { SEARCH_RULES, searchQuery } from './search-input.ts'
 import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts'
@@ -49,7 +50,8 @@ export async function jobs(call: Call, body: object): Promise<JobsPage> {
   const { store } = call.pond.parts
   const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
   const { found, next, isPart } = await searched(store, query)
-  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, may }
+  const places = may.payloads && store.capabilities.text ? placesIn(found, call.context.redaction) : []
+  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, places, may }
 }
 
 /** Filters have no index. A rare match is looked for as long as a person waits; the next page goes on from there. */

@@ -2,7 +2,7 @@
 import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import type { Capabilities, JobState } from '../store.ts'
+import type { Capabilities, DataFilter, JobState } from '../store.ts'
 import type { ActionEvent } from '../values/events.ts'
 import type { GroupRecord } from '../values/limits.ts'
 
@@ -152,6 +152,8 @@ export interface JobsPage {
   next: string | null
   /** The search was stopped after its time, so that the page may be short or empty. */
   isPart: boolean
+  /** Places in the data of the first ones, such as `user.id`; none, where the caller may not see data. */
+  places: string[]
   may: May
 }
 
@@ -238,6 +240,7 @@ export interface Search {
   pushedFrom?: number | undefined
   pushedBefore?: number | undefined
   text?: string | undefined
+  data?: DataFilter | undefined
 }
 
 /** What a bulk change is asked for with. */

@@ -1,6 +1,6 @@
 /**
- * Actions over HTTP, for the log that the store keeps. Programs may call the service at any rate, so what the same caller does with the same
- * queue within some seconds is one entry.
+ * Actions over HTTP, for the log that the store keeps. Programs may call the service at any rate, so what the same caller
+ * does with the same queue within some seconds is one entry.
  */
 import { actionDone } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'

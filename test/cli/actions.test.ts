@@ -25,6 +25,8 @@ test('every verb that changes something', async (t) => {
     ['cancel', ids[0] ?? '', ids[1] ?? ''],
     ['cancel', '--queue', 'q', '--text', 'canary'],
     ['cancel', '--queue', 'q', '--text', 'canary', '--dry-run'],
+    ['jobs', 'q', '--data', 'secret=canary'],
+    ['requeue', '--queue', 'q', '--data', 'secret=none'],
     ['requeue', ids[0] ?? ''],
     ['requeue', '--queue', 'q', '--state', 'cancelled', '--group', 'none-has-it'],
     ['promote', later],

@@ -111,6 +111,7 @@ function knownValues(page: QueuePage | undefined, answer: JobsPage | undefined):
   return {
     group: unique([...(page?.groups ?? []).map(({ group }) => group), ...jobs.map(({ group }) => group)]),
     key: unique(jobs.map(({ key }) => key)),
+    places: answer?.places ?? [],
     code: unique([...jobs.map(({ error }) => error?.code), 'HandlerFailed', 'TimedOut', 'LeaseLost']),
   }
 }
