@@ -54,6 +54,7 @@ begin
   if bulk.filter ? 'errorText' then v_tests := v_tests || (may_have('$1 ->> ''errorText''', bulk.filter ->> 'errorText')
     || ' and strpos(field(error, ''message''), $1 ->> ''errorText'') > 0'); end if;
   if bulk.filter ? 'text' then v_tests := v_tests || 'encoding = ''json'' and strpos(data, $1 ->> ''text'') > 0'::text; end if;
+  if bulk.filter ? 'data' then v_tests := v_tests || 'encoding = ''json'' and millpond.data_has(data, $1 -> ''data'')'::text; end if;
   if bulk."until" is not null then v_tests := v_tests || case
     when v_table in ('retired', 'done') then '(finished_at < $2 or finished_at = $2 and due_at < $2)'
     when v_table = 'running' then 'pushed_at <= $2 and started_at <= $2'
@@ -73,7 +74,7 @@ begin
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
       order by finished_at desc, place desc limit $9', v_table) end;
   v_look_at := 'select id, row_at as row, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
-    || case when bulk.filter ? 'text' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
+    || case when bulk.filter ?| '{text,data}' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at
     using bulk.filter, bulk."until", bulk.priority, bulk.run_at, bulk.at, v_queue, v_key, v_place, v_look, bulk.state
   loop

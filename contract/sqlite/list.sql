@@ -94,7 +94,8 @@ where queue = :queue and state = :state and finished_at is not null and (finishe
 order by finished_at desc, seq desc limit :limit
 
 -- @statement matching
--- Of `seqs`, a JSON list; rows come in any order. What is null asks for nothing. bytes: how much data was looked at for `text`.
+-- Of `seqs`, a JSON list; rows come in any order. What is null asks for nothing. bytes: how much data was looked at for `text` or `data`,
+-- which is given as data_path, its names as a JSON list, data_value, and data_number, the number that data_value is, or null.
 select seq,
   ifnull(
     (:group is null or ifnull("group", '') = :group)
@@ -103,10 +104,26 @@ select seq,
     and (:error_text is null or iif(json_valid(error), instr(error ->> 'message', :error_text), 0) > 0)
     and (:pushed_from is null or pushed_at >= :pushed_from)
     and (:pushed_before is null or pushed_at < :pushed_before)
-    and (:text is null or encoding = 'json' and instr(data, :text) > 0),
+    and (:text is null or encoding = 'json' and instr(data, :text) > 0)
+    -- A case, since SQLite before 3.43 works out both sides of an `and`, and data may be no JSON.
+    and case when :data_path is null then 1 when encoding <> 'json' then 0 when not json_valid(data) then 0 else exists (
+      with recursive walk(depth, value, type) as (
+        select 0, data, json_type(data)
+        union all
+        select depth + 1, member.value, member.type
+        from walk cross join json_each(iif(walk.type = 'object', walk.value, '{}')) as member
+        where depth < json_array_length(:data_path) and member.key = json_extract(:data_path, '$[' || depth || ']')
+      )
+      select 1 from walk
+      where depth = json_array_length(:data_path) and case
+        when type = 'text' then value = :data_value
+        when type in ('integer', 'real') then value = :data_number
+        else type in ('true', 'false', 'null') and type = :data_value
+      end
+    ) end,
     0
   ) as matches,
-  iif(:text is null, 0, length(data)) as bytes
+  iif(:text is null and :data_path is null, 0, length(data)) as bytes
 from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value
 
 -- @statement job

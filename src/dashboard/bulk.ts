@@ -64,7 +64,7 @@ function progressAnswer(call: Call, { queue, action, from }: BulkBody, change: B
         send({ kind: 'failed', message, ...latest })
       } finally {
         call.request.signal.removeEventListener('abort', leave)
-        call.acted(`${action}All`, queue, { count: latest.changed })
+        await call.acted(`${action}All`, queue, { count: latest.changed })
         if (!stop.signal.aborted) controller.close()
       }
     },

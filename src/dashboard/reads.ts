@@ -5,6 +5,7 @@ import { checkId } from '../values/ids.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Call } from './context.ts'
+import { placesIn } from './data-places.ts'
 import { jobPage, jobRow } from './job-views.ts'
 import { relatives, why } from './relatives.ts'
 import { SEARCH_RULES, searchQuery } from './search-input.ts'
@@ -14,11 +15,11 @@ import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts
 const MAX_GROUPS = 200
 const MAX_RUNNING = 500
 /** Milliseconds. */
-const SEARCH_TIME = 200
+export const SEARCH_TIME = 200
 
 export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
 export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''
-const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
+export const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
 
 /** A queue: how it is, its settings and its first groups, or those after one. */
 export async function queue(call: Call, body: object): Promise<QueuePage> {
@@ -49,7 +50,8 @@ export async function jobs(call: Call, body: object): Promise<JobsPage> {
   const { store } = call.pond.parts
   const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
   const { found, next, isPart } = await searched(store, query)
-  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, may }
+  const places = may.payloads && store.capabilities.text ? placesIn(found, call.context.redaction) : []
+  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, places, may }
 }
 
 /** Filters have no index. A rare match is looked for as long as a person waits; the next page goes on from there. */

@@ -45,14 +45,14 @@ async function operated(call: Call, body: object, where: string): Promise<{ name
 export async function pauseSchedule(call: Call, body: object): Promise<object> {
   const { name, queue } = await operated(call, body, 'pauseSchedule')
   await call.pond.schedules.pause(name)
-  call.acted('pauseSchedule', queue, { schedule: name })
+  await call.acted('pauseSchedule', queue, { schedule: name })
   return {}
 }
 
 export async function resumeSchedule(call: Call, body: object): Promise<object> {
   const { name, queue } = await operated(call, body, 'resumeSchedule')
   await call.pond.schedules.resume(name)
-  call.acted('resumeSchedule', queue, { schedule: name })
+  await call.acted('resumeSchedule', queue, { schedule: name })
   return {}
 }
 
@@ -61,13 +61,13 @@ export async function runSchedule(call: Call, body: object): Promise<object> {
   const { name, queue } = await operated(call, body, 'runSchedule')
   const pushed = await call.pond.schedules.run(name)
   if (pushed === undefined) throw new Refusal(404, 'There is no such schedule.')
-  call.acted('runSchedule', queue, { schedule: name, id: pushed.id })
+  await call.acted('runSchedule', queue, { schedule: name, id: pushed.id })
   return { id: pushed.id, existing: pushed.existing }
 }
 
 export async function removeSchedule(call: Call, body: object): Promise<object> {
   const { name, queue } = await operated(call, body, 'removeSchedule')
   await call.pond.schedules.remove(name)
-  call.acted('removeSchedule', queue, { schedule: name })
+  await call.acted('removeSchedule', queue, { schedule: name })
   return {}
 }

@@ -2,7 +2,8 @@
 import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import type { Capabilities, JobState } from '../store.ts'
+import type { Capabilities, DataFilter, JobState } from '../store.ts'
+import type { ActionEvent } from '../values/events.ts'
 import type { GroupRecord } from '../values/limits.ts'
 
 /** What the caller may do with a queue. */
@@ -173,6 +174,8 @@ export interface JobsPage {
   next: string | null
   /** The search was stopped after its time, so that the page may be short or empty. */
   isPart: boolean
+  /** Places in the data of the first ones, such as `user.id`; none, where the caller may not see data. */
+  places: string[]
   may: May
 }
 
@@ -194,6 +197,19 @@ export interface WorkerRow {
   seen: number
   /** Jobs that it runs now, of the first ones looked at. */
   jobs: { id: string; startedAt: number | null }[]
+}
+
+/** What somebody did. */
+export interface ActionRow extends ActionEvent {
+  at: number
+}
+
+export interface ActionsPage {
+  /** null: the store keeps none. */
+  actions: ActionRow[] | null
+  next: string | null
+  /** The search was stopped after its time. */
+  isPart: boolean
 }
 
 export interface ScheduleRow {
@@ -246,6 +262,7 @@ export interface Search {
   pushedFrom?: number | undefined
   pushedBefore?: number | undefined
   text?: string | undefined
+  data?: DataFilter | undefined
 }
 
 /** What a bulk change is asked for with. */

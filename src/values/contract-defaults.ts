@@ -128,6 +128,9 @@ export const DEFAULTS = {
     leasesPerTimeout: 3,
     concurrency: 1000,
   },
+  actions: {
+    keep: 7_776_000_000,
+  },
   webhook: {
     backoff: {
       base: 5000,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { actionDone } from '../../src/pond/actions.ts'
 import { after as undo } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { axe } from './axe.ts'
@@ -40,6 +41,7 @@ async function filled(t: TestContext) {
   const { id: scheduled } = await queue.push({ n: 9 }, { delay: '1h' })
   await pond.queue('idle').push({})
   await pond.queue('idle').pause()
+  await actionDone(pond, { who: 'ada', through: 'cli', action: 'pause', queue: 'idle', count: 1 })
   await pond.schedule('weekly-digest', '0 9 * * 1', pond.queue('idle'), {})
   return { pond, dead, running, scheduled }
 }
@@ -78,6 +80,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')
       await look(`#/job/main/${running}`, '.timeline')
@@ -94,6 +97,30 @@ describe('the page for everybody', { skip: noBrowser }, () => {
       assert.deepEqual(faults, [])
     })
   }
+
+  test('names of queues break between their words, and no width is too small for the table', {
+    timeout: 60_000,
+  }, async (t) => {
+    const pond = await Millpond.open('memory:')
+    undo(t, () => pond.close({ timeout: 100 }))
+    for (const name of ['reports/monthly', `all.of:many-parts/${'x'.repeat(60)}`]) {
+      await pond.queue(name).push({})
+      await pond.queue(name).override({ limits: { running: 1 } })
+      await pond.queue(name).pause()
+    }
+    const { base } = await startDashboard(t, pond)
+    const { page, faults } = await visit(t, base)
+    const name = page.locator('.queues th a', { hasText: 'reports/monthly' })
+    for (const width of [1280, 1100, 1001, 900, 861, 770, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      await name.waitFor()
+      const { height = 0 } = (await name.boundingBox()) ?? {}
+      assert.ok(height < 30, `the name takes ${height} pixels at ${width}`)
+      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      assert.ok(wide <= width, `${wide} pixels in a window of ${width}`)
+    }
+    assert.deepEqual(faults, [])
+  })
 
   test('the keyboard alone: palette, rows, search with suggestions, and up', { timeout: 60_000 }, async (t) => {
     const { pond } = await filled(t)

@@ -16,6 +16,7 @@ export const verb = defineVerb({
   run(call) {
     const state = call.args.choice('state', STATES)
     return changeJobs(call, {
+      action: 'cancel',
       past: 'cancelled',
       isAllowed: call.args.flag('yes'),
       async one({ pond }, id) {

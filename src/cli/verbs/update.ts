@@ -11,9 +11,9 @@ const OPTIONS = {
   priority: { value: 'N', help: '0 to 9, higher first' },
   delay: { value: 'TIME', help: 'due after this time from now' },
   'run-at': { value: 'TIME', help: 'due then, such as 2026-03-01T04:00Z' },
-  data: { value: 'JSON', help: 'of jobs named by ID; - reads it from the standard input' },
   state: { value: 'STATE', help: 'with --queue: blocked, scheduled or waiting' },
   ...BULK,
+  data: { value: 'JSON', help: 'of jobs named by ID; - reads it from the standard input' },
 } as const
 
 export const verb = defineVerb<keyof typeof OPTIONS>({
@@ -42,7 +42,9 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     }
     if (args.text('queue') !== undefined) needed()
     return changeJobs(call, {
+      action: 'update',
       past: 'changed',
+      hasData: true,
       isAllowed: true,
       async one({ pond }, id) {
         const job = await pond.job(id)

@@ -5,7 +5,7 @@ import type { BulkAction, JobRow, JobsPage, QueuePage } from '../views.ts'
 import { Bulk } from './bulk.tsx'
 import { duration } from './format.ts'
 import { serverNow, storeOf, useAsk, useLive } from './live.ts'
-import { Ago, Badge, Empty, Fault, Num } from './parts.tsx'
+import { Ago, Badge, Empty, Fault, Num, Pager } from './parts.tsx'
 import { go, jobLink, queueLink } from './route.ts'
 import { parseSearch, STATES, withTerm } from './search.ts'
 import { SearchBox } from './search-box.tsx'
@@ -90,20 +90,7 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
         <Empty>{text === '' ? `No job is ${state}.` : `No job that is ${state} fits the search.`}</Empty>
       )}
       {answer !== undefined && answer.jobs.length > 0 && <Table store={store} jobs={answer.jobs} state={state} />}
-      {answer !== undefined && (answer.next !== null || pages.length > 0) && (
-        <div class="pager">
-          <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
-            ← Back
-          </button>
-          <button
-            type="button"
-            disabled={answer.next === null}
-            onClick={() => answer.next !== null && setPages([...pages, answer.next])}
-          >
-            Next →
-          </button>
-        </div>
-      )}
+      <Pager pages={pages} next={answer?.next ?? null} turn={setPages} />
       {action !== undefined && search !== undefined && (
         <Bulk
           store={store}
@@ -129,6 +116,7 @@ function knownValues(page: QueuePage | undefined, answer: JobsPage | undefined):
   return {
     group: unique([...(page?.groups ?? []).map(({ group }) => group), ...jobs.map(({ group }) => group)]),
     key: unique(jobs.map(({ key }) => key)),
+    places: answer?.places ?? [],
     code: unique([...jobs.map(({ error }) => error?.code), 'HandlerFailed', 'TimedOut', 'LeaseLost']),
   }
 }

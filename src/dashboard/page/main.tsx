@@ -6,6 +6,8 @@ import './style/base.css'
 import './style/controls.css'
 import './style/views.css'
 import './style/narrow.css'
+import type { Capabilities } from '../../store.ts'
+import { Actions } from './actions.tsx'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
 import { onKeys } from './keys.ts'
@@ -24,6 +26,14 @@ import { Workers } from './workers.tsx'
 const STATES: Readonly<Record<Live['state'], string>> = {
   ...{ connecting: 'connecting', live: 'live', lost: 'no answer', login: 'signed out', forbidden: 'not allowed' },
 }
+
+/** With what one of the stores must be able to do. */
+const VIEWS: readonly (readonly [view: Route['view'], title: string, can?: (of: Capabilities) => boolean])[] = [
+  ['overview', 'Overview'],
+  ['workers', 'Workers'],
+  ['schedules', 'Schedules', ({ schedules }) => schedules],
+  ['actions', 'Actions', ({ restore, lists }) => restore && lists],
+]
 
 const App = () => {
   const live = useLive()
@@ -45,17 +55,17 @@ const App = () => {
           <span>Millpond</span>
         </a>
         <nav aria-label="Views">
-          <a href="#/" aria-current={route.view === 'overview' ? 'page' : undefined}>
-            Overview
-          </a>
-          <a href="#/workers" aria-current={route.view === 'workers' ? 'page' : undefined}>
-            Workers
-          </a>
-          {live.tick?.stores.some(({ capabilities }) => capabilities.schedules) && (
-            <a href="#/schedules" aria-current={route.view === 'schedules' ? 'page' : undefined}>
-              Schedules
+          {VIEWS.filter(
+            ([, , can]) => can === undefined || live.tick?.stores.some(({ capabilities }) => can(capabilities)),
+          ).map(([view, title]) => (
+            <a
+              key={view}
+              href={view === 'overview' ? '#/' : `#/${view}`}
+              aria-current={route.view === view ? 'page' : undefined}
+            >
+              {title}
             </a>
-          )}
+          ))}
         </nav>
         <span class="grow" />
         <span class={`link ${live.state}`} role="status">
@@ -92,6 +102,8 @@ const View = ({ route }: { route: Route }) => {
       return <Schedules />
     case 'workers':
       return <Workers />
+    case 'actions':
+      return <Actions />
     case 'queue':
       return <Queue key={`${route.store} ${route.queue}`} {...route} />
     case 'job':
@@ -102,8 +114,8 @@ const View = ({ route }: { route: Route }) => {
 function titleOf(route: Route): string {
   if (route.view === 'queue') return `${route.queue} · Millpond`
   if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
-  if (route.view === 'schedules') return 'Schedules · Millpond'
-  return route.view === 'workers' ? 'Workers · Millpond' : 'Millpond'
+  const title = VIEWS.find(([view]) => view === route.view)?.[1]
+  return title === undefined || route.view === 'overview' ? 'Millpond' : `${title} · Millpond`
 }
 
 function above(route: Route): string {

@@ -1,12 +1,14 @@
 /** Where the page is: the part of the URL behind `#`, which is never sent to a server. */
 import { useEffect, useState } from 'preact/hooks'
 
+/** Views of all stores. */
+const PLAIN = ['workers', 'schedules', 'actions'] as const
+
 export type Route =
   | { view: 'overview' }
   | { view: 'queue'; store: string; queue: string; tab: string; search: string }
   | { view: 'job'; store: string; id: string }
-  | { view: 'workers' }
-  | { view: 'schedules' }
+  | { view: (typeof PLAIN)[number] }
 
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
@@ -15,7 +17,7 @@ export function routeOf(hash: string): Route {
     return { view, store, queue: name, tab: tab || 'jobs', search: new URLSearchParams(query).get('q') ?? '' }
   }
   if (view === 'job' && name !== '') return { view, store, id: name }
-  return view === 'workers' || view === 'schedules' ? { view } : { view: 'overview' }
+  return { view: PLAIN.find((one) => one === view) ?? 'overview' }
 }
 
 export const queueLink = (store: string, queue: string, tab = 'jobs', search = ''): string => {

@@ -10,9 +10,10 @@ import msgpack
 
 from millpond.backoff import Backoff
 from millpond.encoding import Body, Encoding
-from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record
+from millpond.jobs import UNREADABLE, ClaimedJob, JobError, JobFilter, Record
 from millpond.once import NEVER, unique_from
 from millpond.rate import Rate
+from millpond.stores.wire import camel
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
 _FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at", "remember")
@@ -120,6 +121,11 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
         waits_for=int(waits[1:]) if waits else None, on_dead="run" if waits and waits[:1] == b"r" else None,
     )  # fmt: skip
     return record, place, {"waiting": placed_at or record.pushed_at, "blocked": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
+
+
+def chosen_by(filter: JobFilter) -> dict[str, Any]:
+    given = {camel(name): value for name, value in vars(filter).items() if value is not None}
+    return given | ({"data": vars(filter.data)} if filter.data else {})
 
 
 def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from millpond.contract import DEFAULTS
-from millpond.jobs import FINAL, JobFilter, Listed, Page, State, cursor_fields
+from millpond.jobs import FINAL, DataFilter, JobFilter, Listed, Page, State, cursor_fields
 from millpond.queues import Group, GroupLimits
 from millpond.stores.sqlite.find import record_of
 from millpond.stores.sqlite.transaction import Transaction
@@ -64,7 +64,16 @@ def places_in(
 
 
 def matching(tx: Transaction, places: Sequence[sqlite3.Row], filter: JobFilter) -> Sequence[sqlite3.Row]:
-    return tx.rows("list/matching", seqs=json.dumps([place["seq"] for place in places]), **vars(filter))
+    given = dict(vars(filter))
+    data: DataFilter | None = given.pop("data")
+    return tx.rows(
+        "list/matching",
+        seqs=json.dumps([place["seq"] for place in places]),
+        data_path=data and json.dumps(data.path),
+        data_value=data and data.value,
+        data_number=data and data.number,
+        **given,
+    )
 
 
 def groups(tx: Transaction, queue: str, limit: int, after: str | None, group: str | None) -> Sequence[Group]:

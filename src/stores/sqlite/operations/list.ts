@@ -1,6 +1,7 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
 import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
+import { numberIn } from '../../../values/data-filter.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { isLive, type StoreContext } from '../queues.ts'
@@ -78,9 +79,12 @@ export interface Look {
 /** By the jobs' places, whether the filter lets them through. */
 export function looksAt({ statements }: StoreContext, places: readonly Place[], filter: JobFilter): Map<number, Look> {
   const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
+  const { path, value = null } = filter.data ?? {}
   const rows = statements.all('list/matching', {
     ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },
     ...{ error_code: errorCode, error_text: errorText },
+    ...{ data_path: path === undefined ? null : JSON.stringify(path), data_value: value },
+    data_number: value === null ? null : numberIn(value),
     ...{ pushed_from: filter.pushedFrom ?? null, pushed_before: filter.pushedBefore ?? null },
   })
   return new Map(rows.map((row) => [integer(row.seq), { matches: flag(row.matches), bytes: integer(row.bytes) }]))
