@@ -10,7 +10,8 @@
 -- once: 1 where endings look at keys: once.sql. graphs: 1 where they look at links: graphs.sql.
 select keep_done, keep_dead, paused, attempts, timeout, lease, grouped, limits, held_until, claimed_at, once, graphs,
   capacity - (
-    select ifnull(sum(count), 0) from millpond_counts where queue = :queue and kind = 'state' and name in ('blocked', 'scheduled', 'waiting')
+    select ifnull(sum(count), 0) from millpond_counts
+    where queue = :queue and kind = 'state' and name in ('blocked', 'scheduled', 'waiting')
   ) as room,
   case when most is not null then max(0, most - running) end as slots,
   coalesce(most, rate) is not null as bounded,

@@ -3,8 +3,10 @@
 --      finished_at, by which the state is ordered; of a blocked one its seq. Of a first page, key and seq are before all
 --      jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
 -- Out: key and seq of the rows: blocked ones by place, waiting ones by priority and place, scheduled ones soonest first,
---      running ones by lease, final ones newest first. `matching`, which of them a filter lets through; `job`, every column of a row. The cursor of a row is STATE.KEY.SEQ.
--- Invariant: each page costs the same, however deep: every order is that of an index, or merged of one per group. No page needs the job before it to be still there.
+--      running ones by lease, final ones newest first. `matching`, which of them a filter lets through; `job`, every
+--      column of a row. The cursor of a row is STATE.KEY.SEQ.
+-- Invariant: each page costs the same, however deep: every order is that of an index, or merged of one per group.
+--      No page needs the job before it to be still there.
 
 -- @statement blocked
 select seq as key, seq from millpond_jobs indexed by millpond_blocked

@@ -1,7 +1,7 @@
 -- remove: jobs are unknown from now on, as if they had never been pushed.
 -- In:  id; or queue, state and limit, as the first page of list; or queue.
--- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, which tells its state by then; then `fence`. `queue`, changes
---      = 0: it still has jobs.
+-- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, which tells its state by then;
+--      then `fence`. `queue`, changes = 0: it still has jobs.
 -- Invariant: what the triggers of limits.sql count of a job goes with it. A queue that is removed has no jobs.
 
 -- @statement look

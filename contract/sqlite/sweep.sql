@@ -13,7 +13,8 @@
 with counts as materialized (
   select queue,
     sum(iif(name = 'scheduled', count, 0)) as scheduled, sum(iif(name = 'waiting', count, 0)) as waiting,
-    sum(iif(name = 'blocked', count, 0)) as blocked, sum(iif(name = 'running', count, 0)) as running, sum(iif(name = 'done', count, 0)) as done,
+    sum(iif(name = 'blocked', count, 0)) as blocked,
+    sum(iif(name = 'running', count, 0)) as running, sum(iif(name = 'done', count, 0)) as done,
     sum(iif(name = 'dead', count, 0)) as dead, sum(iif(name = 'cancelled', count, 0)) as cancelled
   from millpond_counts where kind = 'state' group by queue
 ),

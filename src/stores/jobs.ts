@@ -5,7 +5,10 @@ import type { Encoded, NewJob } from '../store.ts'
 export const hasParents = ({ after, within }: NewJob): boolean =>
   (after !== undefined && after.length > 0) || (within !== undefined && within !== null)
 
-/** Whether they differ in id and data alone, have no keys and no parents, and their data is JSON, as in most batches. One statement can store them all. */
+/**
+ * Whether they differ in id and data alone, have no keys and no parents, and their data is JSON, as in most batches. One
+ * statement can store them all.
+ */
 export function areAlike(jobs: readonly NewJob[]): boolean {
   const [first] = jobs
   return first !== undefined && jobs.every((job) => isAlike(job, first) && !hasParents(job))

@@ -65,6 +65,10 @@ export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   }
 }
 
+/** Most lists are short, and without repeats. */
+const distinct = (ids: readonly string[] = []): Iterable<string> =>
+  ids.length < 2 || (ids.length === 2 && ids[0] !== ids[1]) ? ids : new Set(ids)
+
 /** null: there are too many jobs. What waits for a later one of them waits for one that is not there. */
 function linksBetween(jobs: readonly NewJob[]): ListLinks | null {
   if (jobs.length > LINK_BASE) return null
@@ -75,7 +79,7 @@ function linksBetween(jobs: readonly NewJob[]): ListLinks | null {
   const waits = new Uint8Array(jobs.length)
   let child = 0
   for (const { id: own, after } of jobs) {
-    for (const id of after === undefined || after.length < 2 ? (after ?? []) : new Set(after)) {
+    for (const id of distinct(after)) {
       const parent = indexes.get(id)
       if (parent === undefined) {
         const other = others.get(id) ?? others.size

@@ -199,11 +199,11 @@ def relatives(tx: Transaction, ids: Sequence[str], limit: int) -> Sequence[Relat
 
 
 def _relatives(tx: Transaction, id: str, limit: int) -> Relatives | None:
-    if (row := tx.row("graphs/job", id=id)) is None:
+    if (row := tx.row("relatives/job", id=id)) is None:
         return None
     # One more than asked for, to learn whether there are more.
-    parents = [each["id"] for each in tx.rows("graphs/parents_of", seq=row["seq"], limit=limit + 1)]
-    children = [each["id"] for each in tx.rows("graphs/children_of", seq=row["seq"], limit=limit + 1)]
+    parents = [each["id"] for each in tx.rows("relatives/parents", seq=row["seq"], limit=limit + 1)]
+    children = [each["id"] for each in tx.rows("relatives/children", seq=row["seq"], limit=limit + 1)]
     on_dead: OnDead = waits_of(tx, row).get("on_dead") or "cancel"
     more = len(parents) > limit or len(children) > limit
     return Relatives(row["queue"], row["state"], on_dead, parents[:limit], children[:limit], more)

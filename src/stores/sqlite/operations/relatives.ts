@@ -11,11 +11,11 @@ export function relatives(
   const limit = most + 1
   const idsIn = (rows: readonly Row[]): string[] => rows.map(({ id = null }) => text(id))
   return ids.map((id) => {
-    const row = statements.get('graphs/job', { id })
+    const row = statements.get('relatives/job', { id })
     if (row === undefined) return null
     const seq = integer(row.seq)
-    const parents = idsIn(statements.all('graphs/parents_of', { seq, limit }))
-    const children = idsIn(statements.all('graphs/children_of', { seq, limit }))
+    const parents = idsIn(statements.all('relatives/parents', { seq, limit }))
+    const children = idsIn(statements.all('relatives/children', { seq, limit }))
     return {
       ...{ queue: text(row.queue), state: stateFrom(row.state), onDead: waitsOf(statements, row).onDead ?? 'cancel' },
       ...{ parents: parents.slice(0, most), children: children.slice(0, most) },
