@@ -1,29 +1,10 @@
 /** Bells are hints, but within one process and with somebody listening they must come. */
 
 import assert from 'node:assert/strict'
-import type { Bell, Store } from '../../src/store.ts'
 import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
+import { hear } from './bells.ts'
 import { claim, conformance, running, setsClockForDelays } from './suite.ts'
-
-/** Does something and waits for a bell of that kind for the queue `q`. */
-async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
-  const heard: Bell[] = []
-  const stop = store.listen((bell) => heard.push(bell))
-  try {
-    await doing()
-    await until(
-      () =>
-        heard.some((bell) => {
-          if (bell.kind !== kind || bell.queue !== 'q') return false
-          return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
-        }),
-      `a bell for ${kind}`,
-    )
-  } finally {
-    stop()
-  }
-}
 
 conformance('bells', {
   'work: pushed': async (store) => {

@@ -26,6 +26,12 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     push({ jobs: [newJob({ key: newId(), once: { replace: true } })] }),
     push({ jobs: [newJob({ key: newId(), once: { follow: true } })] }),
   ],
+  graphs: ({ push, relatives }) => [
+    push({ jobs: [newJob({ after: [newId()] })] }),
+    push({ jobs: [newJob({ within: newId() })] }),
+    push({ jobs: [newJob()], whole: true }),
+    relatives({ ids: [newId()], limit: 1 }),
+  ],
   limits: ({ configure }) => [configure({ queue: 'q', running: 5 })],
   rates: ({ configure, release }, store) => [
     configure({ queue: 'q', rate }),

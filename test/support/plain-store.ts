@@ -60,10 +60,11 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
   const refused = (capability: keyof Capabilities, what = 'this operation') => lacking(store, capability, what)
   const lacks = (capability: keyof Capabilities) => (): Promise<never> => Promise.reject(refused(capability))
 
-  function check({ delay, runAt, priority, key }: NewJob): void {
+  function check({ delay, runAt, priority, key, once, after = [], within }: NewJob): void {
     if (delay > 0 || runAt !== null) throw refused('delays', 'a job that is due later')
     if (priority !== 4) throw refused('priorities', 'a priority')
-    if (key !== null) throw refused('keys', 'a key')
+    if (key !== null) throw refused(once ? 'once' : 'keys', 'a key')
+    if (after.length > 0 || within !== undefined) throw refused('graphs', 'a job that waits for others')
   }
 
   function pushOne({ id, queue: name, priority, group, key, attempts, timeout, trace, data }: NewJob): void {
@@ -114,7 +115,8 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
   }
 
   const operations: Operations = {
-    async push({ jobs }) {
+    async push({ jobs, whole = false }) {
+      if (whole) throw refused('graphs', 'a push of all or none')
       jobs.forEach(check)
       jobs.forEach(pushOne)
       return jobs.map(({ id }) => ({ status: 'pushed', id }))

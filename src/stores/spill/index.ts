@@ -11,6 +11,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Capabilities, Input, OperationName, Output, Store } from '../../store.ts'
+import { lacking } from '../../values/capabilities.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { around } from '../around.ts'
 import type { MemoryState } from '../memory/state.ts'
@@ -20,7 +21,7 @@ import { cancel, remove, requeue, restore, update } from './changes.ts'
 import { claim } from './claim.ts'
 import { Exclusion } from './exclusion.ts'
 import { handOver } from './hand-over.ts'
-import { push } from './push.ts'
+import { NAMED, push } from './push.ts'
 import { Spill } from './spill.ts'
 import { TAKER } from './spilled-queue.ts'
 import { sweep } from './sweep.ts'
@@ -41,6 +42,7 @@ type Handlers = {
 /** What is not here is of memory alone: claims are all there. */
 const HANDLERS: Handlers = {
   ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, bulk, restore },
+  relatives: () => Promise.reject(lacking(NAMED, 'graphs', 'relatives')),
   configure: (spill, input, next) => telling(spill, input.queue, () => next(input)),
   limitGroup: (spill, input, next) => telling(spill, input.queue, () => next(input)),
 }
@@ -58,10 +60,10 @@ async function telling<T>(spill: Spill, name: string, call: () => Promise<T>): P
 
 /** @throws NotSupported: the durable store lacks something. As its operations do */
 export async function spillOver(memory: Store, state: MemoryState, durable: Store): Promise<Store> {
-  const lacking = NEEDED.filter((name) => !durable.capabilities[name])
-  if (lacking.length > 0) {
+  const missing = NEEDED.filter((name) => !durable.capabilities[name])
+  if (missing.length > 0) {
     await durable.close()
-    const message = `the spill store needs ${lacking.join(', ')}, which ${durable.name} lacks; use another store`
+    const message = `the spill store needs ${missing.join(', ')}, which ${durable.name} lacks; use another store`
     throw new MillpondError('NotSupported', message)
   }
   let closing: Promise<void> | undefined

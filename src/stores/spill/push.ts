@@ -2,14 +2,19 @@
 import type { Input, NewJob, Output, PushOutcome } from '../../store.ts'
 import { lacking } from '../../values/capabilities.ts'
 import { type MillpondError, storeError } from '../../values/errors.ts'
+import { hasParents } from '../lacking.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import type { Spill } from './spill.ts'
 
+export const NAMED = { name: 'memory with spill' }
+
 type Next = (input: Input<'push'>) => Promise<Output<'push'>>
 
-export async function push(spill: Spill, { jobs }: Input<'push'>, next: Next): Promise<PushOutcome[]> {
+export async function push(spill: Spill, { jobs, whole = false }: Input<'push'>, next: Next): Promise<PushOutcome[]> {
   // The key may be in either store.
-  if (jobs.some(({ once }) => once)) throw lacking({ name: 'memory with spill' }, 'once', 'a key that does more')
+  if (jobs.some(({ once }) => once)) throw lacking(NAMED, 'once', 'a key that does more')
+  // So may a parent be.
+  if (whole || jobs.some(hasParents)) throw lacking(NAMED, 'graphs', 'a job that waits for others')
   const hasSpilled = spill.queues.size > 0 && jobs.some(({ queue }) => spill.queues.has(queue))
   if (hasSpilled) return routed(spill, jobs, next)
   // A queue of which nothing was spilled goes the plain way. Only its jobs that find no room are routed.
