@@ -2,7 +2,8 @@
 -- In:  as push_jobs; whole: all jobs are stored, or none.
 -- Out: as push_jobs, and `orphan`, the id, a space, the parent that is not known or has ended; `withheld`, the id: not stored since
 --      another job could not be.
--- Invariant: parents are neither locked nor changed, but where done jobs are kept for less than a minute: see graphs.sql.
+-- Invariant: parents are not changed, nor locked, but where done jobs are kept for less than a minute: see graphs.sql. A claim passes over
+--      those until the push is committed.
 
 -- Locks the rows of those of these jobs that may be gone when their children are committed.
 create or replace function millpond.hold_parents(p_parents uuid[]) returns void
@@ -28,6 +29,11 @@ begin
     v_held := array(select id from millpond.waiting where id = any (v_soon) order by id for key share)
       || array(select id from millpond.running where id = any (v_soon) order by id for key share);
   end loop;
+  -- A claim passes over what is locked here, and may fall asleep.
+  perform millpond.ring('work', name, false) from (
+    select distinct name from millpond.waiting join millpond.queues on queues.id = waiting.queue
+    where waiting.id = any (v_held) and waiting.state = 'waiting' order by name offset 0
+  ) as held;
 end $$;
 
 -- What the parents of a new job are. orphan: not known; or, of `within`, ended. open, closed: the others. failed, became: one that makes
@@ -112,6 +118,8 @@ begin
       waits_for = excluded.waits_for, on_dead = excluded.on_dead, after = excluded.after;
   end if;
   if cardinality(p_children) > 0 then
+    -- A restored one may wait for this job already.
+    p_children := array(select id from millpond.children where id = any (p_children) and p_id <> all (after));
     insert into millpond.links (parent, children, is_open) values (p_id, p_children, true);
     update millpond.children set waits_for = waits_for + 1, after = after || p_id where id = any (p_children);
   end if;

@@ -123,9 +123,10 @@ async function everythingIsWorkedOff(arena: Arena, world: World): Promise<string
     world.pass(LONG)
     await store.operations.sweep({ limit: ALL })
     const [stats] = await store.operations.stats({ queue })
-    const { scheduled = 0, waiting = 0, running = 0 } = stats?.counts ?? {}
-    if (scheduled + waiting + running === 0) break
-    if (left === 0) return [`jobs are stuck: ${scheduled} scheduled, ${waiting} waiting, ${running} running`]
+    const { blocked = 0, scheduled = 0, waiting = 0, running = 0 } = stats?.counts ?? {}
+    if (blocked + scheduled + waiting + running === 0) break
+    if (left === 0)
+      return [`jobs are stuck: ${blocked} blocked, ${scheduled} scheduled, ${waiting} waiting, ${running} running`]
     const { jobs } = await store.operations.claim({ queue, worker: 'w', limit: 40, lease: LONG })
     world.hold(jobs)
   }

@@ -4,11 +4,14 @@ import type { QueueSettings } from '../../src/store.ts'
 
 export interface Config {
   name: string
+  /** 0 unless set. */
+  keepDone?: number
   limits: Pick<QueueSettings, 'running' | 'rate' | 'grouped' | 'groupRunning' | 'groupRate'>
 }
 
 export const CONFIGS: readonly Config[] = [
   { name: 'no limits', limits: {} },
+  { name: 'no limits, done jobs are kept', keepDone: 3_600_000, limits: {} },
   { name: 'groups', limits: { grouped: true } },
   { name: 'group running 1', limits: { groupRunning: 1 } },
   { name: 'group running 2', limits: { groupRunning: 2 } },

@@ -90,10 +90,10 @@ export class Explorer {
   ): Promise<boolean> {
     const arena = await this.#arena()
     const queue = `q${process.pid}.${++this.#queues}`
-    const world = new World(queue, config, () => arena.told(queue))
+    const world = new World(queue, config, arena.store.capabilities.graphs, () => arena.told(queue))
     await arena.store.operations.configure({
       queue,
-      keepDone: 0,
+      keepDone: config.keepDone ?? 0,
       backoff: { base: 0, factor: 1, max: 0, jitter: 0 },
       ...config.limits,
     })

@@ -35,6 +35,11 @@ export const HISTORIES: readonly History[] = [
   { name: 'a key runs', operations: [operation('unique'), push('a', 4), claim(40)] },
   { name: 'a key runs, and is followed', operations: [operation('unique'), claim(40), operation('follow')] },
   { name: 'a key waits', operations: [push('b', 4), operation('replaceLater', { group: 'b' }), operation('replace')] },
+  { name: 'children wait', operations: [...WAITING, claim(2), operation('child'), operation('graph'), claim(1)] },
+  {
+    name: 'the last parents run',
+    operations: [push('a', 4), push('b', 4), push('c', 2), claim(3), operation('child'), operation('child', { priority: 8 })],
+  },
   {
     name: 'alone',
     operations: [push('a', 4), push('a', 4), claim(1)],

@@ -46,6 +46,8 @@ export const KINDS = [
   ] as const),
   ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
+  // Pushes of jobs that wait for others, or that others wait for.
+  ...(['child', 'childInTransaction', 'within', 'graph'] as const),
   // Pushes of one key.
   ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
   ...(['fire', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
@@ -59,7 +61,7 @@ export interface Operation {
   /** Of a push, and of `limitGroup`. */
   group: string
   priority: number
-  /** Of a claim. */
+  /** Of a claim, or of how many claims it ends. */
   limit: number
   /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure` and `override`: a change of limits. */
   running: number | null
@@ -132,10 +134,10 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}
   const end = (call: (holds: Hold[]) => Promise<unknown>): Promise<Effect> => {
-    const holds = world.take(MOST_HOLDS)
+    const holds = world.take(Math.min(MOST_HOLDS, op.limit))
     return call(holds).then(() => () => world.ended(holds))
   }
-  const pushed = (jobs: NewJob[], push: Calls['pushInTransaction'] = calls.push) =>
+  const pushed = (jobs: NewJob[], push: (input: Input<'push'>) => Promise<unknown> = calls.push) =>
     push({ jobs }).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
   switch (kind) {
     case 'push':
@@ -152,6 +154,18 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return pushed([world.keyed(op, { follow: true })])
     case 'pushInTransaction':
       return pushed([world.job(op)], calls.pushInTransaction)
+    case 'child':
+      return pushed([world.child(op, idsMet(world))])
+    case 'childInTransaction':
+      return pushed([world.child(op, idsMet(world))], calls.pushInTransaction)
+    case 'within':
+      return pushed([world.part(op, idsMet(world)[0])])
+    case 'graph': {
+      const first = world.job(op)
+      const second = world.child(op, [first.id])
+      const jobs = [first, second, world.child(op, [...idsMet(world), second.id])]
+      return pushed(jobs, (input) => calls.push({ ...input, ...(world.graphs && { whole: true }) }))
+    }
     case 'claim':
       return calls.claim(request).then(
         ({ jobs }) =>

@@ -54,7 +54,11 @@ export class World {
   readonly #firedAt = new Set<number>()
   readonly #claims = new Set<string>()
 
-  constructor(queue: string, config: Config, told: () => Promise<number>) {
+  /** Whether jobs can wait for others. */
+  readonly graphs: boolean
+
+  constructor(queue: string, config: Config, graphs: boolean, told: () => Promise<number>) {
+    this.graphs = graphs
     this.queue = queue
     this.config = config
     this.told = told
@@ -73,6 +77,17 @@ export class World {
       ...{ id: newId(), queue: this.queue, priority, delay: 0, runAt: null, key: null, group, attempts: 1000 },
       ...{ timeout: null, trace: null, data: { encoding: 'json', body: '1' } as const, fresh: true },
     }
+  }
+
+  /** A job that waits for others; those of a high priority run whatever becomes of them. */
+  child(given: { group: string; priority: number }, after: readonly string[]): NewJob {
+    const onDead = given.priority > 4 ? 'run' : 'cancel'
+    return { ...this.job(given), ...(this.graphs && { after, onDead }) }
+  }
+
+  /** A part of the work of another one. */
+  part(given: { group: string; priority: number }, within: string | undefined): NewJob {
+    return { ...this.job(given), ...(this.graphs && within !== undefined && { within }) }
   }
 
   /** One of the jobs that share a key. */

@@ -12,7 +12,19 @@ export async function faultsInside(client: pg.Client, schema: string, queue: str
         select from ${schema}.groups as g where g.queue = t.queue and g.name = t.name)) as "a ticket without a group",
       (select count(*) from ${schema}.tickets as t, q where t.queue = q.id and $2) as "a ticket in an empty queue",
       (select count(*) from (select name from ${schema}.tickets as t, q where t.queue = q.id group by name having count(*) > 1) as twice) as "two tickets of a group",
-      (select count(*) from ${schema}.arrivals as a, q where a.queue = q.id and $2) as "arrivals in an empty queue"`,
+      (select count(*) from ${schema}.arrivals as a, q where a.queue = q.id and $2) as "arrivals in an empty queue",
+      (select count(*) from ${schema}.children as c, q where c.queue = q.id and c.is_blocked
+        and not exists (select from ${schema}.waiting as w where w.id = c.id and w.state = 'blocked')) as "a blocked job without a row",
+      (select count(*) from ${schema}.waiting as w, q where w.queue = q.id and w.state = 'blocked'
+        and not exists (select from ${schema}.children as c where c.id = w.id and c.is_blocked)) as "a blocked job that nobody frees",
+      (select count(*) from ${schema}.children as c, q where c.queue = q.id and c.is_blocked and c.waits_for <> (
+        select count(distinct l.parent) from ${schema}.links as l
+        where l.is_open and c.id = any (coalesce(l.remaining, l.children)) and l.parent = any (c.after))) as "open links are counted wrongly",
+      (select count(*) from ${schema}.children as c join ${schema}.waiting as w on w.id = c.id and w.state <> 'blocked', q
+        where c.queue = q.id and exists (select from ${schema}.waiting as p where p.id = any (c.after)
+          union all select from ${schema}.running as p where p.id = any (c.after))
+        and not exists (select from ${schema}.moves as m where m.queue = q.id and m.cause in ('requeue', 'restore'))
+        and not exists (select from ${schema}.totals as m where m.queue = q.id and m.cause in ('requeue', 'restore'))) as "a child does not wait for its parent"`,
     [queue, idle],
   )
   const [row = {}]: Record<string, unknown>[] = rows

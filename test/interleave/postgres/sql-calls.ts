@@ -3,6 +3,8 @@
 import type pg from 'pg'
 import type { Claimed, ClaimRequest, NewJob } from '../../../src/store.ts'
 import { areAlike } from '../../../src/stores/jobs.ts'
+import { hasParents } from '../../../src/stores/lacking.ts'
+import { graphValues } from '../../../src/stores/postgres/graphs.ts'
 import {
   bodiesText,
   type ClaimedList,
@@ -52,9 +54,10 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     } satisfies Claimed & { again: boolean }
   }
 
-  async function push(jobs: readonly NewJob[], own: boolean) {
+  async function push(jobs: readonly NewJob[], own: boolean, whole = false) {
     const [first] = jobs
     if (first === undefined) return []
+    if (whole || jobs.some(hasParents)) return pushGraph(jobs, own, whole)
     const isList = jobs.length > 1 && areAlike(jobs)
     const { queue, priority, delay, runAt, group, attempts, timeout, trace, cost = 1 } = first
     const outcomes = isList
@@ -66,6 +69,19 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     return outcomes?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed' as const, id }))
   }
 
+  /** Single ones go job by job. */
+  async function pushGraph(jobs: readonly NewJob[], own: boolean, whole: boolean) {
+    const graph = jobs.length > 1 ? graphValues(jobs) : undefined
+    const outcomes =
+      graph === undefined
+        ? await texts('push_graph($1, $3, $2, false, null, $4)', [jobsText(jobs), clock.now, own, whole])
+        : await texts('push_graph_list($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, false, null, $11)', [
+            ...graph,
+            ...[clock.now, own, whole],
+          ])
+    return outcomes?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed' as const, id }))
+  }
+
   return {
     async configure({ queue, by = 'code', clear = [], ...settings }) {
       await answer('configure($1, $2, $3, $4)', [queue, JSON.stringify(settings), by, textArray(clear)])
@@ -74,7 +90,7 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     async limitGroup({ queue, group, limits }) {
       await answer('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
     },
-    push: ({ jobs }) => push(jobs, true),
+    push: ({ jobs, whole }) => push(jobs, true, whole),
     pushInTransaction: ({ jobs }) => push(jobs, false),
     claim: (request) => claim(request, null),
     sleep: (request) => claim(request, listener),
