@@ -10,6 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MillpondError } from '../values/errors.ts'
 import { JOB_STATES, type JobRecord } from '../values/records.ts'
+import { GraphMover } from './graph-mover.ts'
 import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
 import { Pace } from './pace.ts'
 import { retried } from './retry.ts'
@@ -26,7 +27,7 @@ const sum = (counts: Counts): number => JOB_STATES.reduce((total, state) => tota
 
 export class Mover {
   readonly #source: Source
-  readonly #target: Target
+  readonly #graphs: GraphMover
   readonly #options: MoveOptions
   readonly #stop: AbortSignal
   readonly #prepare: (queue: string) => Promise<void>
@@ -40,7 +41,8 @@ export class Mover {
   /** @param prepare is called for each queue before its first job */
   constructor(source: Source, target: Target, options: MoveOptions, prepare: (queue: string) => Promise<void>) {
     this.#source = source
-    this.#target = target
+    const { queues } = options
+    this.#graphs = new GraphMover(source, target, (queue) => queues?.includes(queue) ?? true)
     this.#options = options
     this.#stop = options.signal ?? new AbortController().signal
     this.#prepare = prepare
@@ -57,6 +59,7 @@ export class Mover {
         else older = (await this.#source.runsOlder(entry.queue, this.#startedAt)) || older
       }
       if (this.#stop.aborted) return this.#report(true)
+      if (!older) await this.#graphs.endGone([...this.#queues.keys()])
       if (!older && this.#options.follow !== true) return this.#report(false)
       await this.#source.tend()
       await this.#tell()
@@ -109,16 +112,29 @@ export class Mover {
     return older
   }
 
-  #store(batch: Batch): Promise<Fate[]> {
+  #store(batch: Batch): Promise<(Fate | undefined)[]> {
     return this.#try(async () => {
       if (performance.now() >= batch.renewAt) await batch.renew()
-      return batch.records.length === 0 ? [] : this.#target.take(batch.records)
+      return this.#graphs.take(batch.records, (children) => this.#carryChildren(children))
     })
   }
 
-  async #settle(batch: Batch, fates: readonly Fate[]): Promise<void> {
+  /** A batch of jobs that wait for others, which are to go after them. */
+  async #carryChildren(batch: Batch): Promise<void> {
+    const name = batch.records[0]?.queue
+    if (name !== undefined && !this.#queues.has(name)) await this.#look()
+    const fates = await this.#store(batch)
+    await this.#settle(batch, fates)
+    for (const [index, record] of batch.records.entries()) if (isThere(fates[index])) this.#graphs.went(record)
+    const entry = name === undefined ? undefined : this.#queues.get(name)
+    if (entry !== undefined) this.#count(entry, batch.records, fates, new Map())
+  }
+
+  async #settle(batch: Batch, fates: readonly (Fate | undefined)[]): Promise<void> {
     const { records } = batch
     const there = records.filter((_, index) => isThere(fates[index]))
+    // What was pushed meanwhile to wait for them goes first, too.
+    await this.#graphs.carryChildren(there, (children) => this.#carryChildren(children))
     await batch.remove(there)
     if (there.length < records.length) await batch.putBack(records.filter((_, index) => !isThere(fates[index])))
   }
@@ -127,7 +143,7 @@ export class Mover {
   #count(
     entry: MovedQueue,
     records: readonly JobRecord[],
-    fates: readonly Fate[],
+    fates: readonly (Fate | undefined)[],
     left: Map<string, LeftReason>,
   ): boolean {
     let older = false

@@ -33,9 +33,21 @@ export interface Source {
   pass(queue: string): AsyncIterable<Batch>
   /** Whether workers of the source run jobs that were pushed before this time, in milliseconds since 1970. */
   runsOlder(queue: string, time: number): Promise<boolean>
+  /** Unset: the source has no graphs. */
+  readonly graph?: SourceGraph
   /** Between two passes: does what brings jobs back, such as due times and lost leases. */
   tend(): Promise<void>
   close(): Promise<void>
+}
+
+/** Who waits for whom at the source. Records of blocked jobs have `after`. */
+export interface SourceGraph {
+  /** By the ids of these jobs, the blocked jobs that wait for them and are not among them. */
+  childrenOf(records: readonly JobRecord[]): Promise<Map<string, string[]>>
+  /** Takes blocked jobs; those that are blocked no more are left out. One batch per queue. */
+  take(ids: readonly string[]): Promise<Batch[]>
+  /** The queues of jobs, by id. Those that are not there are left out. */
+  queuesOf(ids: readonly string[]): Promise<Map<string, string>>
 }
 
 /**

@@ -1,7 +1,13 @@
 /** Where jobs are moved to: it stores them as they were, and says of each what became of it. */
 import type { Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type ErrorCode, isMillpondError, MillpondError } from '../values/errors.ts'
 import type { JobRecord, NewJob, PushOutcome } from '../values/records.ts'
+import { placesOf } from './sources/graph.ts'
+
+/** Jobs of a page. */
+const BATCH = 1000
+const MOST_PARENTS = DEFAULTS.bounds.parents.most
 
 /**
  * `moved`; `repeated`: the target had the job, of an earlier run. Else it stays at the source: `full`, or the code of the error.
@@ -41,7 +47,32 @@ export class Target {
     }
   }
 
-  async #restore(records: readonly JobRecord[]): Promise<Fate[]> {
+  /** Blocked jobs of a queue whose parents have not come yet: the ids of those parents. */
+  async awaited(queue: string): Promise<string[]> {
+    const { capabilities, operations } = this.#store
+    if (!capabilities.graphs) return []
+    const missing = new Set<string>()
+    let after: string | undefined
+    do {
+      const request = { queue, state: 'blocked' as const, limit: BATCH, ...(after !== undefined && { after }) }
+      const page = await operations.list(request)
+      const relatives = await operations.relatives({ ids: page.jobs.map(({ id }) => id), limit: MOST_PARENTS })
+      const parents = relatives.flatMap((one) => one?.parents ?? [])
+      const places = await placesOf(this.#store, parents)
+      for (const id of parents) if (!places.has(id)) missing.add(id)
+      after = page.next ?? undefined
+    } while (after !== undefined)
+    return [...missing]
+  }
+
+  async #restore(given: readonly JobRecord[]): Promise<Fate[]> {
+    const isBlocked = ({ state }: JobRecord) => state === 'blocked' && !this.#store.capabilities.graphs
+    const fits = given.filter((record) => !isBlocked(record))
+    const fates = (fits.length === 0 ? [] : await this.#restoreAll(fits)).values()
+    return given.map((record) => (isBlocked(record) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')))
+  }
+
+  async #restoreAll(records: readonly JobRecord[]): Promise<Fate[]> {
     const outcomes = await this.#store.operations.restore({ records })
     const fates = outcomes.map((outcome): Fate => (outcome === 'restored' ? 'moved' : 'repeated'))
     const doubtful = records.flatMap((record, index) =>

@@ -10,32 +10,8 @@ import { around } from '../../src/stores/around.ts'
 import { JOB_STATES } from '../../src/values/records.ts'
 import { stores } from '../conformance/stores.ts'
 import { newJobs } from '../support/jobs.ts'
+import { Fuse, Killed } from './fuse.ts'
 import { everyRecord, foundIn } from './records.ts'
-
-class Killed extends Error {}
-
-/** Counts the calls of both stores, and ends all of them at the n-th. */
-class Fuse {
-  readonly #at: number
-  readonly #when: 'before' | 'after'
-  calls = 0
-
-  constructor(at: number, when: 'before' | 'after') {
-    this.#at = at
-    this.#when = when
-  }
-
-  on(store: Store): Store {
-    const checked = async <T>(next: () => Promise<T>): Promise<T> => {
-      const call = ++this.calls
-      if (call > this.#at || (call === this.#at && this.#when === 'before')) throw new Killed()
-      const output = await next()
-      if (call === this.#at) throw new Killed()
-      return output
-    }
-    return around(store, (_, input, next) => checked(() => next(input)))
-  }
-}
 
 const memory = stores.find(({ name }) => name === 'memory')
 const sqlite = stores.find(({ name }) => name === 'sqlite')

@@ -64,7 +64,7 @@ for (const from of kinds) {
         const report = await move(source.store, target.store)
         assert.deepEqual([report.moved, report.repeated, report.left, report.remaining], [all.length, 0, 0, 0])
         assert.deepEqual(report.queues.find(({ queue }) => queue === 'all')?.moved, {
-          ...{ waiting: 5, scheduled: 2, running: 0, done: 2, dead: 1, cancelled: 1 },
+          ...{ blocked: 0, waiting: 5, scheduled: 2, running: 0, done: 2, dead: 1, cancelled: 1 },
         })
         assertSame(await foundIn(target.store, all), all)
         assert.deepEqual(

@@ -9,7 +9,8 @@
 import type { JobUpdate, Store } from '../../store.ts'
 import type { GroupRecord } from '../../values/limits.ts'
 import type { JobRecord, JobState } from '../../values/records.ts'
-import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
+import type { Batch, QueueCounts, Source, SourceGraph, SourceSettings } from '../source.ts'
+import { childrenOf, placesOf, withParents } from './graph.ts'
 
 /** Jobs of a batch. */
 const BATCH = 1000
@@ -18,12 +19,13 @@ const HOLD = 60_000
 /** In ms: scheduled jobs that are due later than this cannot start meanwhile, so they are not touched. More than clocks differ. */
 const FAR = 300_000
 const MAX_JOBS_PER_SWEEP = 1000
-const STATES: readonly JobState[] = ['waiting', 'scheduled', 'dead', 'cancelled', 'done']
+const STATES: readonly JobState[] = ['blocked', 'waiting', 'scheduled', 'dead', 'cancelled', 'done']
 
-const isLive = (record: JobRecord): boolean => record.state === 'waiting' || record.state === 'scheduled'
+const isLive = (record: JobRecord): boolean => ['blocked', 'waiting', 'scheduled'].includes(record.state)
 
 export class StoreSource implements Source {
   readonly name: string
+  readonly graph?: SourceGraph
   readonly #store: Store
   /** Taken jobs are scheduled ones, so the list shows them again. */
   readonly #taken = new Set<string>()
@@ -31,6 +33,30 @@ export class StoreSource implements Source {
   constructor(store: Store) {
     this.name = store.name
     this.#store = store
+    if (!store.capabilities.graphs) return
+    this.graph = {
+      childrenOf: (records) => childrenOf(store, records),
+      take: (ids) => this.#take(ids),
+      queuesOf: async (ids) => new Map([...(await placesOf(store, ids))].map(([id, { queue }]) => [id, queue])),
+    }
+  }
+
+  async #take(ids: readonly string[]): Promise<Batch[]> {
+    const batches: Batch[] = []
+    for (let at = 0; at < ids.length; at += BATCH) {
+      const found = await this.#store.operations.find({ ids: ids.slice(at, at + BATCH) })
+      const blocked = found.filter((record) => record?.state === 'blocked')
+      for (const records of Map.groupBy(blocked, (record) => record?.queue).values()) {
+        const batch = new HeldBatch(
+          this.#store,
+          this.#taken,
+          records.filter((record) => record !== null),
+        )
+        await batch.renew()
+        batches.push(batch)
+      }
+    }
+    return batches
   }
 
   async counts(): Promise<QueueCounts[]> {
@@ -120,6 +146,7 @@ class HeldBatch implements Batch {
       this.records = this.records.filter(({ id }) => !lost.has(id))
       for (const id of lost) this.#taken.delete(id)
     }
+    this.records = await withParents(this.#store, this.records)
     this.renewAt = renewAt
   }
 

@@ -1,0 +1,99 @@
+/**
+ * The graphs of a move. At the source, the removal of a live job would cancel the jobs that wait for it. So they go first:
+ *
+ *   a job is taken ──► the jobs that wait for it are taken, stored and removed ──► the target stores it ──► removed
+ *
+ * The target lets a job wait for parents that it does not know yet. A parent that ends at the source comes there when it has ended.
+ */
+import type { JobRecord } from '../values/records.ts'
+import type { Batch, Source, SourceGraph } from './source.ts'
+import type { Fate, Target } from './target.ts'
+
+/** How a batch of jobs that others wait for is carried. */
+type Carry = (batch: Batch) => Promise<void>
+
+export class GraphMover {
+  readonly #source: Source
+  readonly #target: Target
+  readonly #isMoved: (queue: string) => boolean
+  /** Jobs that went before one that they wait for, and so are not to be stored again. */
+  readonly #carried = new Set<string>()
+
+  /** @param isMoved whether a queue is one of those to be moved */
+  constructor(source: Source, target: Target, isMoved: (queue: string) => boolean) {
+    this.#source = source
+    this.#target = target
+    this.#isMoved = isMoved
+  }
+
+  /** Stores the records, once what waits for them is away. @returns per record undefined if it went before */
+  async take(records: readonly JobRecord[], carry: Carry): Promise<(Fate | undefined)[]> {
+    const { graph } = this.#source
+    const staying = graph === undefined ? new Set<string>() : await this.#staying(graph, records, carry)
+    const sent = records.filter(({ id }) => !this.#carried.has(id) && !staying.has(id))
+    const fates = (sent.length === 0 ? [] : await this.#target.take(sent)).values()
+    return records.map(({ id }) => {
+      if (this.#carried.has(id)) return undefined
+      return staying.has(id) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')
+    })
+  }
+
+  /** Those that cannot go: they wait for a job that stays, or a job that stays waits for them. */
+  async #staying(graph: SourceGraph, records: readonly JobRecord[], carry: Carry): Promise<Set<string>> {
+    await this.carryChildren(records, carry)
+    const staying = new Set((await graph.childrenOf(records)).keys())
+    const blocked = records.filter(({ state }) => state === 'blocked')
+    const queues = await graph.queuesOf(blocked.flatMap(({ after = [] }) => after))
+    const isLeft = (id: string) => !this.#isMoved(queues.get(id) ?? '') && queues.has(id)
+    for (const { id, after = [] } of blocked) if (after.some(isLeft)) staying.add(id)
+    // What is added meanwhile is gone through, too.
+    const parents = new Map(blocked.map(({ id, after = [] }) => [id, after]))
+    for (const id of staying) for (const parent of parents.get(id) ?? []) staying.add(parent)
+    return staying
+  }
+
+  /** What waits for these jobs. */
+  async carryChildren(records: readonly JobRecord[], carry: Carry): Promise<void> {
+    const { graph } = this.#source
+    const children = await graph?.childrenOf(records)
+    if (graph === undefined || children === undefined || children.size === 0) return
+    for (const batch of await graph.take([...new Set([...children.values()].flat())])) {
+      if (batch.records.every(({ queue }) => this.#isMoved(queue))) await carry(batch)
+      else await batch.putBack(batch.records)
+    }
+  }
+
+  went({ id }: JobRecord): void {
+    this.#carried.add(id)
+  }
+
+  /**
+   * Parents that neither store knows: they ended at the source and were not kept until they could be moved. By default only done jobs are
+   * kept so shortly. So they count as done, and the jobs that wait for them go on.
+   * @returns whether there were any
+   */
+  async endGone(queues: readonly string[]): Promise<boolean> {
+    const { graph } = this.#source
+    let any = false
+    for (const queue of graph === undefined ? [] : queues) {
+      const missing = await this.#target.awaited(queue)
+      if (graph === undefined || missing.length === 0) continue
+      const here = await graph.queuesOf(missing)
+      // In this order: a job that is moved meanwhile is at the target before it leaves the source.
+      const there = new Set(await this.#target.awaited(queue))
+      const gone = missing.filter((id) => !here.has(id) && there.has(id))
+      if (gone.length > 0) await this.#target.take(gone.map((id) => goneParent(id, queue)))
+      any ||= gone.length > 0
+    }
+    return any
+  }
+}
+
+function goneParent(id: string, queue: string): JobRecord {
+  const now = Date.now()
+  return {
+    ...{ id, queue, state: 'done', priority: 4, attempt: 1, attempts: 1, fence: 0, key: null, group: null, cost: 1 },
+    ...{ timeout: null, trace: null, pushedAt: now, dueAt: now, startedAt: null, finishedAt: now, worker: null },
+    ...{ data: { encoding: 'json', body: 'null' }, progress: null, result: null, error: null },
+  }
+}
