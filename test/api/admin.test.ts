@@ -139,6 +139,7 @@ onEachStore('cancel', {
     assert.equal(await pond.cancel(UNKNOWN), undefined)
     held.open()
     assert.deepEqual((await queue.stats()).counts, {
+      blocked: 0,
       scheduled: 0,
       waiting: 0,
       running: 0,
