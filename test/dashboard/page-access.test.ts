@@ -104,6 +104,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/alerts', '.empty')
       await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')

@@ -8,6 +8,7 @@ import './style/views.css'
 import './style/narrow.css'
 import type { Capabilities } from '../../store.ts'
 import { Actions } from './actions.tsx'
+import { Alerts } from './alerts.tsx'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
 import { onKeys } from './keys.ts'
@@ -32,6 +33,7 @@ const VIEWS: readonly (readonly [view: Route['view'], title: string, can?: (of: 
   ['overview', 'Overview'],
   ['workers', 'Workers'],
   ['schedules', 'Schedules', ({ schedules }) => schedules],
+  ['alerts', 'Alerts', ({ lists }) => lists],
   ['actions', 'Actions', ({ restore, lists }) => restore && lists],
 ]
 
@@ -102,6 +104,8 @@ const View = ({ route }: { route: Route }) => {
       return <Schedules />
     case 'workers':
       return <Workers />
+    case 'alerts':
+      return <Alerts />
     case 'actions':
       return <Actions />
     case 'queue':

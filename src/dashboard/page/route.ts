@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** Views of all stores. */
-const PLAIN = ['workers', 'schedules', 'actions'] as const
+const PLAIN = ['workers', 'schedules', 'alerts', 'actions'] as const
 
 export type Route =
   | { view: 'overview' }
