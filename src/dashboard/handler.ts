@@ -37,7 +37,12 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...{ pause: actions.pause, resume: actions.resume, override: actions.override, clear: actions.clear },
   ...{ limitGroup: actions.limitGroup, requeue: actions.requeue, cancel: actions.cancel, remove: actions.remove },
   ...{ update: actions.update, bulk, schedules: schedules.schedules, runSchedule: schedules.runSchedule },
-  ...{ pauseSchedule: schedules.pauseSchedule, resumeSchedule: schedules.resumeSchedule },
+  ...{ schedule: schedules.schedule, previewSchedule: schedules.previewSchedule },
+  ...{
+    changeSchedule: schedules.changeSchedule,
+    pauseSchedule: schedules.pauseSchedule,
+    resumeSchedule: schedules.resumeSchedule,
+  },
   ...{ removeSchedule: schedules.removeSchedule, actions: log.actions, alerts },
 }
 

@@ -240,6 +240,24 @@ export interface ScheduleRow {
   times: number[]
 }
 
+/** A past time of a schedule. */
+export interface FiringRow {
+  at: number
+  id: string
+  /** Of its job; null: there is none, or no longer. */
+  state: JobState | null
+}
+
+export interface SchedulePage extends ScheduleRow {
+  missed: string
+  jitter: number
+  /** With a key, a live job may have stood for one of its times. */
+  hasKey: boolean
+  data: PayloadView
+  /** Newest first. */
+  history: FiringRow[]
+}
+
 /** What a bulk change would do. */
 export interface BulkPreviewView {
   count: number

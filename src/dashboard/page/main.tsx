@@ -20,6 +20,7 @@ import { Palette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { Queue } from './queue.tsx'
 import { go, queueLink, type Route, useRoute } from './route.ts'
+import { Schedule } from './schedule.tsx'
 import { Schedules } from './schedules.tsx'
 import { cycleTheme, showTheme } from './theme.ts'
 import { Workers } from './workers.tsx'
@@ -110,6 +111,8 @@ const View = ({ route }: { route: Route }) => {
       return <Actions />
     case 'queue':
       return <Queue key={`${route.store} ${route.queue}`} {...route} />
+    case 'schedule':
+      return <Schedule key={`${route.store} ${route.name}`} {...route} />
     case 'job':
       return <Job key={`${route.store} ${route.id}`} {...route} />
   }
@@ -117,12 +120,14 @@ const View = ({ route }: { route: Route }) => {
 
 function titleOf(route: Route): string {
   if (route.view === 'queue') return `${route.queue} · Millpond`
+  if (route.view === 'schedule') return `${route.name} · Millpond`
   if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
   const title = VIEWS.find(([view]) => view === route.view)?.[1]
   return title === undefined || route.view === 'overview' ? 'Millpond' : `${title} · Millpond`
 }
 
 function above(route: Route): string {
+  if (route.view === 'schedule') return '#/schedules'
   return route.view === 'queue' && route.tab !== 'jobs' ? queueLink(route.store, route.queue) : '#/'
 }
 
