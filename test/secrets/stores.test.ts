@@ -227,7 +227,9 @@ test('PostgreSQL: gone', noPostgres, async (t) => {
   const gone = await started(t, () => startPostgres())
   if (gone === undefined) return
   await gone.query(`create role locked login password '${CANARY}'`)
-  const pond = await Millpond.open(gone.url.replace('//postgres@', `//postgres:${CANARY}@`), { timeout: 500 })
+  // The schema is laid down by the one with time enough for it.
+  await (await Millpond.open(gone.url)).close()
+  const pond = await Millpond.open(gone.url.replace('//postgres@', `//postgres:${CANARY}@`), { timeout: 1000 })
   t.after(() => pond.close({ timeout: 10 }).catch(() => {}))
   const { id } = await pond.queue<unknown>('q').push(DATA)
   await gone.stop()
