@@ -199,6 +199,40 @@ export interface WorkerRow {
   jobs: { id: string; startedAt: number | null }[]
 }
 
+/** A rule of alerts, with the queues where it is not quiet. */
+export interface AlertRow {
+  name: string
+  /** null: every queue. */
+  queue: string | null
+  metric: string
+  above: number
+  /** Milliseconds. */
+  for: number
+  resolveAfter: number
+  /** `since` and `above`: since when it is in this phase, and since when the value has been above. */
+  states: { queue: string; phase: string; since: number; above: number }[]
+}
+
+/** Somebody was told, or is to be. */
+export interface DeliveryRow {
+  id: string
+  rule: string
+  queue: string
+  turn: 'firing' | 'resolved'
+  state: JobState
+  /** null: not yet. */
+  at: number | null
+  attempt: number
+  /** Of its last error. */
+  code: string | null
+}
+
+export interface AlertsPage {
+  /** null: no program has rules. */
+  rules: AlertRow[] | null
+  told: DeliveryRow[]
+}
+
 /** What somebody did. */
 export interface ActionRow extends ActionEvent {
   at: number
@@ -226,6 +260,24 @@ export interface ScheduleRow {
   lastAt: number | null
   /** The next ones, as this machine computes them. */
   times: number[]
+}
+
+/** A past time of a schedule. */
+export interface FiringRow {
+  at: number
+  id: string
+  /** Of its job; null: there is none, or no longer. */
+  state: JobState | null
+}
+
+export interface SchedulePage extends ScheduleRow {
+  missed: string
+  jitter: number
+  /** With a key, a live job may have stood for one of its times. */
+  hasKey: boolean
+  data: PayloadView
+  /** Newest first. */
+  history: FiringRow[]
 }
 
 /** What a bulk change would do. */

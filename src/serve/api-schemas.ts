@@ -190,7 +190,7 @@ export const JOB_FILTERS = {
   pushedBefore: integer(0, LAST_TIME, { description: 'Pushed before this time, in milliseconds since 1970.' }),
   text: string({ minLength: 1, maxLength: 255, description: 'With this text in their data, if those are JSON.' }),
   data: string({
-    ...{ minLength: 2, maxLength: 2000, pattern: '^[^=]+=' },
+    ...{ minLength: 2, maxLength: 2000, pattern: '^[^=.]+(?:\\.[^=.]+)*=' },
     description: 'With this value at this place in their data, if those are JSON: user.id=7.',
   }),
 }

@@ -80,6 +80,11 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/alerts', '.empty')
+      await look('#/schedule/main/weekly-digest', '.history', () =>
+        page.getByRole('button', { name: 'Edit …' }).click(),
+      )
+      await page.keyboard.press('Escape')
       await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')

@@ -35,8 +35,8 @@ onStores('changes', {
       placed.jobs.map(({ id }) => id),
       [places],
     )
-    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=user'), 400)
-    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=a..b%3D1'), 400, 'InvalidOption')
+    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=user'), 422, 'InvalidOption')
+    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=a..b%3D1'), 422, 'InvalidOption')
     const filter = { action: 'remove', state: 'waiting', data: 'user.id=7' }
     assert.equal((await client.post('/v1/queues/q/changes', filter)).body.changed, 1)
     const { totals } = (await client.get('/v1/queues/q')).body

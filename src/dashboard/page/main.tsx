@@ -8,6 +8,7 @@ import './style/views.css'
 import './style/narrow.css'
 import type { Capabilities } from '../../store.ts'
 import { Actions } from './actions.tsx'
+import { Alerts } from './alerts.tsx'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
 import { onKeys } from './keys.ts'
@@ -19,6 +20,7 @@ import { Palette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { Queue } from './queue.tsx'
 import { go, queueLink, type Route, useRoute } from './route.ts'
+import { Schedule } from './schedule.tsx'
 import { Schedules } from './schedules.tsx'
 import { cycleTheme, showTheme } from './theme.ts'
 import { Workers } from './workers.tsx'
@@ -32,6 +34,7 @@ const VIEWS: readonly (readonly [view: Route['view'], title: string, can?: (of: 
   ['overview', 'Overview'],
   ['workers', 'Workers'],
   ['schedules', 'Schedules', ({ schedules }) => schedules],
+  ['alerts', 'Alerts', ({ lists }) => lists],
   ['actions', 'Actions', ({ restore, lists }) => restore && lists],
 ]
 
@@ -102,10 +105,14 @@ const View = ({ route }: { route: Route }) => {
       return <Schedules />
     case 'workers':
       return <Workers />
+    case 'alerts':
+      return <Alerts />
     case 'actions':
       return <Actions />
     case 'queue':
       return <Queue key={`${route.store} ${route.queue}`} {...route} />
+    case 'schedule':
+      return <Schedule key={`${route.store} ${route.name}`} {...route} />
     case 'job':
       return <Job key={`${route.store} ${route.id}`} {...route} />
   }
@@ -113,12 +120,14 @@ const View = ({ route }: { route: Route }) => {
 
 function titleOf(route: Route): string {
   if (route.view === 'queue') return `${route.queue} · Millpond`
+  if (route.view === 'schedule') return `${route.name} · Millpond`
   if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
   const title = VIEWS.find(([view]) => view === route.view)?.[1]
   return title === undefined || route.view === 'overview' ? 'Millpond' : `${title} · Millpond`
 }
 
 function above(route: Route): string {
+  if (route.view === 'schedule') return '#/schedules'
   return route.view === 'queue' && route.tab !== 'jobs' ? queueLink(route.store, route.queue) : '#/'
 }
 

@@ -110,6 +110,7 @@ function entriesOf(tick: Tick | undefined, route: Route, typed: string): Entry[]
     { label: 'Overview', hint: 'view', run: () => go('#/') },
     { label: 'Workers', hint: 'view', run: () => go('#/workers') },
     { label: 'Schedules', hint: 'view', run: () => go('#/schedules') },
+    { label: 'Alerts', hint: 'view', run: () => go('#/alerts') },
     { label: 'Actions', hint: 'view', run: () => go('#/actions') },
   )
   for (const { name, queues } of stores) {

@@ -2,12 +2,13 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** Views of all stores. */
-const PLAIN = ['workers', 'schedules', 'actions'] as const
+const PLAIN = ['workers', 'schedules', 'alerts', 'actions'] as const
 
 export type Route =
   | { view: 'overview' }
   | { view: 'queue'; store: string; queue: string; tab: string; search: string }
   | { view: 'job'; store: string; id: string }
+  | { view: 'schedule'; store: string; name: string }
   | { view: (typeof PLAIN)[number] }
 
 export function routeOf(hash: string): Route {
@@ -17,6 +18,7 @@ export function routeOf(hash: string): Route {
     return { view, store, queue: name, tab: tab || 'jobs', search: new URLSearchParams(query).get('q') ?? '' }
   }
   if (view === 'job' && name !== '') return { view, store, id: name }
+  if (view === 'schedule' && name !== '') return { view, store, name }
   return { view: PLAIN.find((one) => one === view) ?? 'overview' }
 }
 
@@ -25,6 +27,9 @@ export const queueLink = (store: string, queue: string, tab = 'jobs', search = '
   return `#/queue/${encodeURIComponent(store)}/${encodeURIComponent(queue)}${tab === 'jobs' ? '' : `/${tab}`}${query}`
 }
 export const jobLink = (store: string, id: string): string => `#/job/${encodeURIComponent(store)}/${id}`
+
+export const scheduleLink = (store: string, name: string): string =>
+  `#/schedule/${encodeURIComponent(store)}/${encodeURIComponent(name)}`
 
 export const go = (link: string): void => {
   location.hash = link
