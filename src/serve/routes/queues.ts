@@ -14,6 +14,7 @@ import { jobView } from '../../web/job-view.ts'
 import { Refusal } from '../../web/problem.ts'
 import type { Acted } from '../acted.ts'
 import * as schemas from '../api-schemas.ts'
+import { JOB_FILTERS } from '../filter-schemas.ts'
 import { integer, type Members, oneOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -23,7 +24,7 @@ const LIST_QUERY = {
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
   after: { ...schemas.cursor, description: '`next` of the page before, with the same `state`.' },
 }
-const JOBS_QUERY = { ...LIST_QUERY, ...schemas.JOB_FILTERS }
+const JOBS_QUERY = { ...LIST_QUERY, ...JOB_FILTERS }
 const GROUPS_QUERY = {
   limit: LIST_QUERY.limit,
   after: { ...schemas.groupName, description: LIST_QUERY.after.description },
