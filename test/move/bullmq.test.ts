@@ -40,7 +40,15 @@ test('waiting, prioritized, delayed and failed jobs; flows stay', { skip }, asyn
   const { store, dispose } = await memory.open()
   after(t, dispose)
   const dry = await move(source, store, { dryRun: true, queues: ['emails'] })
-  assert.deepEqual(dry.queues[0]?.found, { waiting: 2, scheduled: 1, running: 0, dead: 1, done: 0, cancelled: 0 })
+  assert.deepEqual(dry.queues[0]?.found, {
+    blocked: 0,
+    waiting: 2,
+    scheduled: 1,
+    running: 0,
+    dead: 1,
+    done: 0,
+    cancelled: 0,
+  })
   const report = await move(source, store, { queues: ['emails'] })
   assert.deepEqual([report.moved, report.repeated, report.left, report.remaining], [4, 0, 0, 0])
 
