@@ -60,7 +60,11 @@ export function checkLinks(given: LinkOptions & { whenRunning?: string | undefin
 /** As the store takes them. */
 export type Links = Pick<NewJob, 'after' | 'onDead' | 'within'>
 
+export const NO_LINKS: Links = {}
+
 export function linksFrom({ after, onDead, within }: LinkOptions): Links {
+  // Nearly all pushes.
+  if (after === undefined && within === undefined) return NO_LINKS
   return {
     ...(after !== undefined && after.length > 0 && { after: [...new Set(after.map((id) => id.toLowerCase()))] }),
     ...(onDead === 'run' && { onDead }),

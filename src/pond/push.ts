@@ -13,7 +13,7 @@ import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } 
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import { checkCost } from './limits.ts'
-import { checkLinks, LINK_RULES, type LinkOptions, type Links, linkBytes, linksFrom } from './links.ts'
+import { checkLinks, LINK_RULES, type LinkOptions, type Links, linkBytes, linksFrom, NO_LINKS } from './links.ts'
 import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
 
 export interface PushOptions extends OnceOptions, LinkOptions {
@@ -213,7 +213,7 @@ export class Preparer {
       fresh: options.id === undefined,
       ...(options.key !== undefined && onceFrom(options)),
       ...(this.#spills && { spill: true }),
-      ...links,
+      ...(links !== NO_LINKS && links),
     }
   }
 }
