@@ -117,7 +117,9 @@ class GraphPush {
     return outcomes.map((given, at) => {
       const id = this.#jobs[at]?.id ?? given.id
       const waitsFor = [...(this.#jobs[at]?.after ?? []), this.#jobs[at]?.within ?? '']
-      const parent = given.status === 'pushed' ? waitsFor.find((each) => notStored.has(each)) : undefined
+      const isUnknown = (each: string) => notStored.has(each) || each === given.parent
+      const isAsked = given.status === 'pushed' || given.status === 'orphan'
+      const parent = isAsked ? waitsFor.find(isUnknown) : undefined
       const outcome: PushOutcome = parent === undefined ? given : { status: 'orphan', id, parent }
       if (isRefused(outcome) && this.#places.get(id) === at) notStored.add(id)
       return outcome
@@ -152,7 +154,7 @@ class GraphPush {
     for (const [at, job] of this.#jobs.entries()) {
       if (this.#places.get(job.id) !== at) continue
       const link = this.#hexes[at] + partHex(this.#homes[at])
-      for (const id of new Set(job.after)) {
+      for (const id of this.#parentsOf(job)) {
         const parent = this.#placeBefore(id, at)
         if (parent === undefined) others.push(this.#standIn(id))
         else this.#children[parent] = (this.#children[parent] ?? '') + link
@@ -179,27 +181,29 @@ class GraphPush {
     return this.#facts.standIns.get(id) ?? id
   }
 
+  #parentsOf({ after = [] }: NewJob): Set<string> {
+    return new Set(this.#facts.standIns.size === 0 ? after : after.map((id) => this.#standIn(id)))
+  }
+
   /** Where a parent of the job at this place is in the call, if it is to be stored with it. */
   #placeBefore(id: string, at: number): number | undefined {
-    const place = this.#places.get(id)
-    const isNew = place !== undefined && place < at && !this.#facts.standIns.has(id) && !this.#facts.refused.has(id)
+    const real = this.#standIn(id)
+    const place = this.#places.get(real)
+    const isNew = place !== undefined && place < at && !this.#facts.standIns.has(real) && !this.#facts.refused.has(real)
     return isNew ? place : undefined
   }
 
   /** Parents that are in the store already, and where; undefined: nowhere. */
-  #parentsElsewhere({ after = [] }: NewJob, at: number): { id: string; home: Partition | undefined }[] {
-    const others = after.filter((id) => this.#placeBefore(id, at) === undefined)
-    return [...new Set(others)].map((id) => {
-      const home = this.#facts.refused.has(id) ? undefined : this.#located.get(this.#standIn(id))
-      return { id: this.#standIn(id), home }
-    })
+  #parentsElsewhere(job: NewJob, at: number): { id: string; home: Partition | undefined }[] {
+    const others = [...this.#parentsOf(job)].filter((id) => this.#placeBefore(id, at) === undefined)
+    return others.map((id) => ({ id, home: this.#facts.refused.has(id) ? undefined : this.#located.get(id) }))
   }
 
   #linksOf(job: NewJob): Links {
     const at = this.#places.get(job.id) ?? 0
     const own = this.#homes[at]
     const inCall: string[] = []
-    for (const id of new Set(job.after)) {
+    for (const id of this.#parentsOf(job)) {
       const place = this.#placeBefore(id, at)
       if (place !== undefined) inCall.push(this.#hexes[place] ?? '')
     }

@@ -111,7 +111,7 @@ class _GraphPush:
         for at, job in enumerate(self._jobs):
             if self._places[job.id] == at:
                 name = self._homes[at].name.encode()
-                for id in dict.fromkeys(job.after):
+                for id in self._parents_of(job):
                     if self._is_before(id, at):
                         self._children.setdefault(id, []).append(to_bytes(job.id) + bytes([len(name)]) + name)
                 others += [self._stand_in(id) for id in (*job.after, job.within) if id and not self._is_before(id, at)]
@@ -120,16 +120,18 @@ class _GraphPush:
     def _stand_in(self, id: str) -> str:
         return self._facts.stand_ins.get(id, id)
 
+    def _parents_of(self, job: NewJob) -> list[str]:
+        return list(dict.fromkeys(self._stand_in(id) for id in job.after))
+
     def _is_before(self, id: str, at: int) -> bool:
         """It is in the call, before that place, and is to be stored with it."""
-        return self._places.get(id, at) < at and id not in self._facts.stand_ins and id not in self._facts.refused
+        real, facts = self._stand_in(id), self._facts
+        return self._places.get(real, at) < at and real not in facts.stand_ins and real not in facts.refused
 
     def _elsewhere(self, job: NewJob, at: int) -> list[tuple[str, Part | None]]:
         """Parents that are in the store already, and where; None: nowhere."""
-        others = [id for id in dict.fromkeys(job.after) if not self._is_before(id, at)]
-        return [
-            (self._stand_in(id), None if id in self._facts.refused else self._located.get(self._stand_in(id))) for id in others
-        ]
+        others = [id for id in self._parents_of(job) if not self._is_before(id, at)]
+        return [(id, None if id in self._facts.refused else self._located.get(id)) for id in others]
 
     def _staged(self, job: NewJob) -> tuple[bytes, bytes, int, bytes]:
         """As stage.lua takes a job: its values in `parents` and `children`, how many parents are near, the job of `within` if it has ended."""
@@ -138,7 +140,7 @@ class _GraphPush:
         # The script finds that it does not know those that nobody knows.
         near = [id for id, home in elsewhere if home in (None, self._homes[at])]
         far = [id for id, home in elsewhere if home not in (None, self._homes[at])]
-        ids = [*near, *far, *(id for id in dict.fromkeys(job.after) if self._is_before(id, at))]
+        ids = [*near, *far, *(id for id in self._parents_of(job) if self._is_before(id, at))]
         kind = b"r" if job.on_dead == "run" else b"c"
         parents = kind + self._id + len(ids).to_bytes(3, "big") + b"".join(map(to_bytes, ids))
         children = self._children.get(job.id)
@@ -188,7 +190,7 @@ class _GraphPush:
     def _adopt(self, given: str, jobs: Sequence[NewJob]) -> bool:
         """Lets the children of a job wait for these as well. False: it has ended."""
         within = self._stand_in(given)
-        home = self._homes[self._places[given]] if self._is_before(given, self._places[jobs[0].id]) else self._located[within]
+        home = self._homes[self._places[within]] if self._is_before(given, self._places[jobs[0].id]) else self._located[within]
 
         def look(start: bytes) -> Kin | None:
             kin = kin_of(self._registry, home, [within], start)[0]
@@ -221,8 +223,8 @@ class _GraphPush:
         """No script knew what became of jobs elsewhere."""
         gone, told = set[str](), list[Pushed]()
         for at, (job, each) in enumerate(zip(self._jobs, outcomes, strict=True)):
-            parent = next((id for id in (*job.after, job.within) if id in gone), None)
-            outcome = Pushed("orphan", job.id, parent=parent) if parent and each.status == "pushed" else each
+            parent = next((id for id in (*job.after, job.within) if id and (id in gone or id == each.parent)), None)
+            outcome = Pushed("orphan", job.id, parent=parent) if parent and each.status in ("pushed", "orphan") else each
             if outcome.status in REFUSED and self._places[job.id] == at:
                 gone.add(job.id)
             told.append(outcome)

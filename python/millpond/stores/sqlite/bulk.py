@@ -31,7 +31,7 @@ def bulk(
     look, most = (LOOK_OF_LINES,) * 2 if is_in_lines(tx, queue, state) else (LOOK, MOST_LOOKED_AT)
     more = True
     while more and looked < most and size < MOST_BYTES and not 0 < limit <= len(ids):
-        places = places_in(tx, queue, state, key, seq, look, filter and filter.group)
+        places = places_in(tx, queue, state, key, seq, look, filter.group if filter else None)
         passing, read = _passing(tx, places, state, change, filter, until)
         size += read
         more = len(places) == look

@@ -32,7 +32,7 @@ def jobs_in(
     while looked_at < max(limit, MOST_LOOKED_AT) and size < MOST_BYTES:
         look = LOOK_OF_LINES if is_in_lines(tx, queue, state) else LOOK
         count = look if filter else limit
-        places = places_in(tx, queue, state, key, seq, count, filter and filter.group)
+        places = places_in(tx, queue, state, key, seq, count, filter.group if filter else None)
         passing = {row["seq"]: row for row in matching(tx, places, filter)} if filter else None
         for place in places:
             key, seq = place["key"], place["seq"]
