@@ -486,7 +486,8 @@ create or replace function millpond.push(
   id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after,
+  on_dead, within) $$;
 
 create or replace function millpond.push(
   queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
@@ -494,4 +495,5 @@ create or replace function millpond.push(
   id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after,
+  on_dead, within) $$;

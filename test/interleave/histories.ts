@@ -38,7 +38,14 @@ export const HISTORIES: readonly History[] = [
   { name: 'children wait', operations: [...WAITING, claim(2), operation('child'), operation('graph'), claim(1)] },
   {
     name: 'the last parents run',
-    operations: [push('a', 4), push('b', 4), push('c', 2), claim(3), operation('child'), operation('child', { priority: 8 })],
+    operations: [
+      push('a', 4),
+      push('b', 4),
+      push('c', 2),
+      claim(3),
+      operation('child'),
+      operation('child', { priority: 8 }),
+    ],
   },
   {
     name: 'alone',

@@ -6,8 +6,5 @@ export async function push({ notifier, pushes }: StoreContext, input: Input<'pus
   const { jobs, whole = false } = input
   if (jobs.length === 0) return []
   notifier.stir()
-  return pushes.add(
-    { jobs: jobs.map((job) => ({ ...job, data: copyEncoded(job.data) })), whole },
-    0,
-  )
+  return pushes.add({ jobs: jobs.map((job) => ({ ...job, data: copyEncoded(job.data) })), whole }, 0)
 }
