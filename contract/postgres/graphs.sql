@@ -111,7 +111,8 @@ end $$;
 -- Settles jobs that have ended, and what is cancelled thereby: p_limit links at the most. Returns how many links it looked at, what is
 -- left, and the bells of children.
 create or replace function millpond.settle(
-  p_ended millpond.ended[], p_limit integer, p_now bigint, p_patient boolean, out looked integer, out rest millpond.ended[], out bells text[]
+  p_ended millpond.ended[], p_limit integer, p_now bigint, p_patient boolean,
+  out looked integer, out rest millpond.ended[], out bells text[]
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan set jit = off
@@ -282,8 +283,10 @@ begin
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
   delete from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent);
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
-  if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
-  else update millpond.link_walk set parent = coalesce(v_parents[cardinality(v_parents)], parent),
-    child = coalesce(v_children[cardinality(v_children)], child), next_at = p_now;
+  if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
+    update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
+  else
+    update millpond.link_walk set parent = coalesce(v_parents[cardinality(v_parents)], parent),
+      child = coalesce(v_children[cardinality(v_children)], child), next_at = p_now;
   end if;
 end $$;

@@ -23,7 +23,8 @@ begin
     join queues as q on q.name = given.name cross join lateral (
       select
         coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
-        coalesce(sum(count) filter (where was in ('blocked', 'scheduled', 'waiting') and becomes not in ('blocked', 'scheduled', 'waiting')), 0) as room,
+        coalesce(sum(count) filter (where was in ('blocked', 'scheduled', 'waiting')
+          and becomes not in ('blocked', 'scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where cause in ('complete', 'cancel', 'remove') or becomes = 'dead'), 0) as finished,
         coalesce(sum(count) filter (where was = 'running' and cause in ('cancel', 'remove')), 0) as stopped
       from (

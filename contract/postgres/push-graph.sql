@@ -139,8 +139,8 @@ begin
     union select queue from millpond.running where id = any (p_parents)
     union select 0 from unnest(p_parents) as given(id) where p_restored and not millpond.is_known(id)));
   insert into millpond.ended (parent, state)
-  select distinct id, case when p_restored and not millpond.is_known(id) then 'unknown' else 'unsure' end from unnest(p_parents) as given(id)
-  where 'pushed ' || id <> all (p_outcomes);
+  select distinct id, case when p_restored and not millpond.is_known(id) then 'unknown' else 'unsure' end
+  from unnest(p_parents) as given(id) where 'pushed ' || id <> all (p_outcomes);
 end $$;
 
 create or replace function millpond.push_graph(
@@ -163,7 +163,8 @@ begin
   -- The lost call has come in.
   if push_graph.again and not exists (
     select from json_to_recordset(v_jobs) as given(id uuid) where not is_known(given.id)) then
-    return array(select 'pushed ' || id from rows from (json_to_recordset(v_jobs) as (id uuid)) with ordinality as given(id, nth) order by nth);
+    return array(
+      select 'pushed ' || id from rows from (json_to_recordset(v_jobs) as (id uuid)) with ordinality as given(id, nth) order by nth);
   end if;
   -- All at once, in the order of ids: so no two pushes wait for each other.
   perform hold_parents(v_parents);
@@ -317,18 +318,21 @@ begin
   v_places := array(select nextval('place') from generate_subscripts(push_graph_list.ids, 1));
   insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace,
     encoding, data, data_bytes)
-  select v_places[nth], v_now, v_dues[kind], v_timeouts[kind], id, v_queues[kind], v_fence, v_attempts[kind], v_priority[kind], v_costs[kind],
+  select v_places[nth], v_now, v_dues[kind], v_timeouts[kind], id, v_queues[kind], v_fence, v_attempts[kind],
+    v_priority[kind], v_costs[kind],
     case when v_grouped[kind] and open = 0 and v_dues[kind] <= v_now then -1 else 0 end,
     case when open > 0 then 'blocked' when v_dues[kind] > v_now then 'scheduled' else 'waiting' end, v_groups[kind], v_traces[kind],
     encoding_of(data), text_of(data), bytes_of(data)
-  from unnest(push_graph_list.ids, push_graph_list.data, push_graph_list.kind_of, v_counts) with ordinality as job(id, data, kind, open, nth);
+  from unnest(push_graph_list.ids, push_graph_list.data, push_graph_list.kind_of, v_counts) with ordinality
+    as job(id, data, kind, open, nth);
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   if v_doubt and (known_ids(push_graph_list.ids) is not null or removed_fence() > v_fence) then
     raise exception 'an id of the push was stored or removed meanwhile: push again' using errcode = '40001';
   end if;
   v_children := push_graph_list.children || push_graph_list.outer_children;
-  v_parents := array(select push_graph_list.ids[parent] from unnest(push_graph_list.parents) with ordinality as link(parent, nth) order by nth)
-    || push_graph_list.outer_parents;
+  v_parents := array(
+    select push_graph_list.ids[parent] from unnest(push_graph_list.parents) with ordinality as link(parent, nth) order by nth
+  ) || push_graph_list.outer_parents;
   -- So that a step of `settle` takes whole rows.
   v_most := case when exists (select from unnest(v_parents) as link(parent) group by parent having count(*) > graph_step())
     then graph_step() else cardinality(v_places) + 1 end;
@@ -339,7 +343,8 @@ begin
   select push_graph_list.ids[child], v_queues[push_graph_list.kind_of[child]], v_places[child], v_counts[child] > 0, v_counts[child],
     v_on_dead[push_graph_list.kind_of[child]], array_agg(parent)
   from unnest(v_parents, v_children) as link(parent, child) group by child;
-  perform expect_children(array(select distinct v_queues[push_graph_list.kind_of[parent]] from unnest(push_graph_list.parents) as one(parent)));
+  perform expect_children(array(
+    select distinct v_queues[push_graph_list.kind_of[parent]] from unnest(push_graph_list.parents) as one(parent)));
   if cardinality(v_live) > 0 then
     perform expect_children(array(
       select queue from waiting where id = any (v_live) union select queue from running where id = any (v_live)));

@@ -19,8 +19,8 @@ begin
   for v_routine in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'millpond'::regnamespace and p.prosecdef and obj_description(p.oid, 'pg_proc') = 'Part of Millpond.'
-      and (duty = 'worker' or p.proname in ('installed', 'adopt', 'push', 'push_list', 'push_jobs', 'push_graph', 'push_graph_list', 'configure', 'settings',
-        'limit_group', 'make_queue', 'schedule', 'declare_schedules'))
+      and (duty = 'worker' or p.proname in ('installed', 'adopt', 'push', 'push_list', 'push_jobs', 'push_graph', 'push_graph_list',
+        'configure', 'settings', 'limit_group', 'make_queue', 'schedule', 'declare_schedules'))
   loop
     execute format('grant execute on function %s to %I', v_routine, role);
   end loop;

@@ -2,8 +2,8 @@
 -- In:  limit.
 -- Out: JSON: now; lost (id queue attempt state); promoted; work, the queues with new work; expired; more; nextDue; queues: how many there
 --      are.
--- Invariant: each touches at most `limit` jobs, and 1,000 links of jobs that have ended; emptying a segment of `done` touches none. Any number of processes may sweep at once. Where
---      nothing is due the cost is the same for any number of queues and jobs.
+-- Invariant: each touches at most `limit` jobs, and 1,000 links of jobs that have ended; emptying a segment of `done` touches none. Any
+--      number of processes may sweep at once. Where nothing is due the cost is the same for any number of queues and jobs.
 
 -- Segments of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
 create or replace function millpond.rotate_segments(p_now bigint, p_keep bigint) returns bigint
@@ -311,7 +311,8 @@ begin
     perform setval('swept_whole', v_now + least(600000, greatest(10000,
       (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
   end if;
-  return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work || array(select substr(bell, 6) from unnest(v_bells) as bell where bell like 'work:%'), 'expired', v_expired,
+  return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted,
+    'work', v_work || array(select substr(bell, 6) from unnest(v_bells) as bell where bell like 'work:%'), 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit"
       or settled.more,
     'nextDue', least(case when v_next < 281474976710655 then greatest(v_next - v_now, 0) end, next_schedule(v_now) - v_now),

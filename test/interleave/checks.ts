@@ -124,6 +124,7 @@ async function everythingIsWorkedOff(arena: Arena, world: World): Promise<string
     await store.operations.sweep({ limit: ALL })
     const [stats] = await store.operations.stats({ queue })
     const { blocked = 0, scheduled = 0, waiting = 0, running = 0 } = stats?.counts ?? {}
+    if (!world.failed && (stats?.totals.cancelled ?? 0) > 0) return ['a child is cancelled, and no parent has failed']
     if (blocked + scheduled + waiting + running === 0) break
     if (left === 0)
       return [`jobs are stuck: ${blocked} blocked, ${scheduled} scheduled, ${waiting} waiting, ${running} running`]

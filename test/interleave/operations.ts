@@ -120,6 +120,8 @@ export type Effect = () => void
 const MOST_HOLDS = 3
 /** After one of these, more may run than the present limits allow. */
 const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear'])
+/** After one of these, children may be cancelled. */
+const FAILURES: ReadonlySet<Kind> = new Set(['kill', 'cancel', 'remove', 'bulkCancel'])
 const RETRY_LATER = 1000
 const PAUSE = 500
 const UNIQUE = 800
@@ -130,6 +132,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
   world.pass(op.wait)
   const { queue } = world
   if (CHANGES.has(kind)) world.changed = true
+  if (FAILURES.has(kind)) world.failed = true
   const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}

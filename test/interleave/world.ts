@@ -42,6 +42,8 @@ export class World {
   sleeper: Sleeper | undefined
   /** Its limits have been changed. */
   changed = false
+  /** Jobs may have ended otherwise than done. */
+  failed = false
   /** Claims of one job by two claims at once, and other things that must not be. */
   readonly faults: string[] = []
   /** How many bells of work for the queue have come. */
