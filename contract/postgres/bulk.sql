@@ -5,13 +5,8 @@
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
 --      ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
-<<<<<<< HEAD
---      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most (1,000 blocked or waiting ones), and ends
---      at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
-=======
---      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most, at 1,000
---      if they are blocked or waiting, and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
->>>>>>> gpostgres
+--      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most (1,000 blocked
+--      or waiting ones), and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and an update passes over jobs that are as it
 --      would make them, so no job is changed twice.
 
 create or replace function millpond.bulk(
