@@ -13,7 +13,8 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
 --      groups blocked touched awaiting parents children ended graphs @due @ends
 -- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
---       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
+--       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil:
+--       all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
