@@ -16,10 +16,17 @@ import { whereAre } from './owners.ts'
 import type { Partition } from './partition.ts'
 import { answered, askEach, MAX_ITEMS_PER_CALL } from './per-partition.ts'
 import { type Graph, homeOf, type Links, pushBy, pushToQueue } from './pusher.ts'
-import { ID_BYTES, idBytes, idText } from './wire.ts'
+import { ID_BYTES, idBytes, idsBytes, idText } from './wire.ts'
 
 /** Begins that may fail because somebody else changes the parents meanwhile. */
 const MOST_TRIES = 100
+const NOTHING: Buffer = Buffer.alloc(0)
+/** Before the ids in a value of `parents`: the kind, the graph, how many links are open. */
+const COUNT_BYTES = 3
+const HEAD_BYTES = 1 + ID_BYTES + COUNT_BYTES
+/** The kinds `c` and `r`. */
+const CANCEL = 0x63
+const RUN = 0x72
 
 /** What was found out so far. */
 interface Facts {
@@ -56,9 +63,11 @@ class GraphPush {
   readonly #homes: Partition[] = []
   /** Parents that were there before. */
   #located: ReadonlyMap<string, Partition> = new Map()
-  /** Per job, in hex: its id, and its children in the call, as `children` has them. */
-  readonly #hexes: string[] = []
-  readonly #children: string[] = []
+  /** Of each job of the call, the places of its parents and children in the call. */
+  readonly #parents: number[][] = []
+  readonly #children: number[][] = []
+  /** The ids of the jobs, one after the other. */
+  readonly #ids: Buffer
   readonly #withins = new Set<string>()
 
   constructor(context: StoreContext, jobs: readonly NewJob[], whole: boolean, facts: Facts) {
@@ -67,7 +76,6 @@ class GraphPush {
     this.#facts = facts
     for (const [at, { id, within }] of jobs.entries()) {
       if (!this.#places.has(id)) this.#places.set(id, at)
-      this.#hexes.push(idHex(id))
       if (within) this.#withins.add(within)
     }
     this.#graph = {
@@ -80,6 +88,7 @@ class GraphPush {
       isHeld: false,
     }
     this.#hex = this.#graph.id.toString('hex')
+    this.#ids = idsBytes(jobs)
   }
 
   /** @returns undefined: nothing was stored, and it is to begin again with the facts */
@@ -153,13 +162,20 @@ class GraphPush {
     let links = 0
     for (const [at, job] of this.#jobs.entries()) {
       if (this.#places.get(job.id) !== at) continue
-      const link = this.#hexes[at] + partHex(this.#homes[at])
+      const own: number[] = []
       for (const id of this.#parentsOf(job)) {
         const parent = this.#placeBefore(id, at)
-        if (parent === undefined) others.push(this.#standIn(id))
-        else this.#children[parent] = (this.#children[parent] ?? '') + link
-        links++
+        if (parent === undefined) {
+          others.push(id)
+          continue
+        }
+        own.push(parent)
+        const children = this.#children[parent]
+        if (children === undefined) this.#children[parent] = [at]
+        else children.push(at)
       }
+      this.#parents[at] = own
+      links += job.after?.length ?? 0
       if (job.within && this.#placeBefore(job.within, at) === undefined) others.push(this.#standIn(job.within))
     }
     this.#located = await whereAre(this.#context, others)
@@ -181,47 +197,55 @@ class GraphPush {
     return this.#facts.standIns.get(id) ?? id
   }
 
-  #parentsOf({ after = [] }: NewJob): Set<string> {
-    return new Set(this.#facts.standIns.size === 0 ? after : after.map((id) => this.#standIn(id)))
+  #parentsOf({ after = [] }: NewJob): readonly string[] {
+    if (after.length < 2 && this.#facts.standIns.size === 0) return after
+    return [...new Set(after.map((id) => this.#standIn(id)))]
   }
 
   /** Where a parent of the job at this place is in the call, if it is to be stored with it. */
   #placeBefore(id: string, at: number): number | undefined {
+    const { standIns, refused } = this.#facts
     const real = this.#standIn(id)
     const place = this.#places.get(real)
-    const isNew = place !== undefined && place < at && !this.#facts.standIns.has(real) && !this.#facts.refused.has(real)
-    return isNew ? place : undefined
+    if (place === undefined || place >= at) return undefined
+    return standIns.has(real) || refused.has(real) ? undefined : place
   }
 
   /** Parents that are in the store already, and where; undefined: nowhere. */
   #parentsElsewhere(job: NewJob, at: number): { id: string; home: Partition | undefined }[] {
-    const others = [...this.#parentsOf(job)].filter((id) => this.#placeBefore(id, at) === undefined)
+    const others = this.#parentsOf(job).filter((id) => this.#placeBefore(id, at) === undefined)
     return others.map((id) => ({ id, home: this.#facts.refused.has(id) ? undefined : this.#located.get(id) }))
   }
 
   #linksOf(job: NewJob): Links {
     const at = this.#places.get(job.id) ?? 0
     const own = this.#homes[at]
-    const inCall: string[] = []
-    for (const id of this.#parentsOf(job)) {
-      const place = this.#placeBefore(id, at)
-      if (place !== undefined) inCall.push(this.#hexes[place] ?? '')
-    }
+    const inCall = this.#parents[at] ?? []
     const elsewhere = inCall.length === (job.after?.length ?? 0) ? [] : this.#parentsElsewhere(job, at)
     // The script finds that it does not know those that nobody knows.
     const isNear = ({ home }: { home: Partition | undefined }) => home === undefined || home.part === own?.part
     const near = elsewhere.filter(isNear)
     const far = elsewhere.filter((parent) => !isNear(parent))
-    const ids = [...near, ...far].map(({ id }) => idHex(id)).concat(inCall)
-    const kind = job.onDead === 'run' ? '72' : '63'
-    const ended = job.within && this.#isOver(job.within, at) ? idHex(this.#standIn(job.within)) : ''
+    const parents = Buffer.allocUnsafe(HEAD_BYTES + (elsewhere.length + inCall.length) * ID_BYTES)
+    parents[0] = job.onDead === 'run' ? RUN : CANCEL
+    this.#graph.id.copy(parents, 1)
+    parents.writeUIntBE(elsewhere.length + inCall.length, HEAD_BYTES - COUNT_BYTES, COUNT_BYTES)
+    let end = HEAD_BYTES
+    for (const { id } of [...near, ...far]) end += idBytes(id).copy(parents, end)
+    for (const place of inCall) end += this.#ids.copy(parents, end, place * ID_BYTES, (place + 1) * ID_BYTES)
+    const isOver = job.within ? this.#isOver(job.within, at) : false
+    const ended = isOver && job.within ? idBytes(this.#standIn(job.within)) : NOTHING
+    return { parents, children: this.#childrenOf(at), known: near.length, ended }
+  }
+
+  #childrenOf(at: number): Buffer {
     const children = this.#children[at]
-    return {
-      parents: kind + this.#hex + ids.length.toString(16).padStart(6, '0') + ids.join(''),
-      children: children === undefined ? '' : `000000${children}`,
-      known: near.length,
-      ended,
+    if (children === undefined) return NOTHING
+    const pieces: Buffer[] = [Buffer.alloc(COUNT_BYTES)]
+    for (const child of children) {
+      pieces.push(this.#ids.subarray(child * ID_BYTES, (child + 1) * ID_BYTES), partBytes(this.#homes[child]))
     }
+    return Buffer.concat(pieces)
   }
 
   /** Whether a job of `within` has ended, or is unknown. */
@@ -347,18 +371,16 @@ class GraphPush {
 
 const isRefused = ({ status }: PushOutcome): boolean => status === 'full' || status === 'orphan' || status === 'failed'
 
-const idHex = (id: string): string => id.replaceAll('-', '')
+const partNames = new WeakMap<Partition, Buffer>()
 
-const partHexes = new WeakMap<Partition, string>()
-
-/** With its length before it. */
-function partHex(partition: Partition | undefined): string {
-  if (partition === undefined) return ''
-  let hex = partHexes.get(partition)
-  if (hex === undefined) {
-    const bytes = Buffer.from(partition.part)
-    hex = Buffer.concat([Buffer.from([bytes.length]), bytes]).toString('hex')
-    partHexes.set(partition, hex)
+/** Its name, with its length before it. */
+function partBytes(partition: Partition | undefined): Buffer {
+  if (partition === undefined) return NOTHING
+  let bytes = partNames.get(partition)
+  if (bytes === undefined) {
+    const name = Buffer.from(partition.part)
+    bytes = Buffer.concat([Buffer.from([name.length]), name])
+    partNames.set(partition, bytes)
   }
-  return hex
+  return bytes
 }

@@ -73,7 +73,7 @@ export async function whereAre(context: StoreContext, ids: readonly string[]): P
 }
 
 /** Per id whether the partition knows it. */
-export async function areIn({ calls }: StoreContext, partition: Partition, ids: readonly string[]): Promise<boolean[]> {
+async function areIn({ calls }: StoreContext, partition: Partition, ids: readonly string[]): Promise<boolean[]> {
   const target = { tag: partition.tag, keys: [partition.key('jobs')] }
   return (await calls.script('locate', target, ids.map(idBytes))).map((answer) => answer === 1)
 }

@@ -38,16 +38,15 @@ export interface Graph {
   isHeld: boolean
 }
 
-/** In hex. */
 export interface Links {
   /** Its value in `parents`. */
-  parents: string
+  parents: Buffer
   /** That in `children`, or nothing. */
-  children: string
+  children: Buffer
   /** How many of its parents, the first ones, are in its partition, but not in the call. */
   known: number
   /** The job that it is part of, if that has ended or is unknown; else nothing. */
-  ended: string
+  ended: Buffer
 }
 
 export async function pushBy(context: StoreContext, jobs: readonly NewJob[], script: Script): Promise<PushOutcome[]> {
@@ -178,25 +177,28 @@ function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[])
   }
   graph.partitions.add(partition)
   const all: Links[] = []
-  let text = ''
+  const pieces: Buffer[] = []
+  let bytes = 0
   for (const job of jobs) {
-    if (text.length > 2 * MAX_LINK_BYTES) break
+    if (bytes > MAX_LINK_BYTES) break
     const links = graph.linksOf(job)
+    const { parents, ended, children } = links
     all.push(links)
-    text += links.parents + links.ended + links.children
+    for (const piece of [parents, ended, children]) if (piece.length > 0) pieces.push(piece)
+    bytes += parents.length + children.length
   }
   const known = all.map((links) => links.known)
-  const ended = all.map((links) => (links.ended === '' ? 0 : 1))
+  const ended = all.map((links) => (links.ended.length === 0 ? 0 : 1))
   const head = [
     home.part,
     alone,
     whole,
-    all.map(({ parents }) => parents.length / 2),
-    all.map(({ children }) => children.length / 2),
+    all.map(({ parents }) => parents.length),
+    all.map(({ children }) => children.length),
     known.some((count) => count > 0) ? known : null,
     ended.includes(1) ? ended : null,
   ]
-  return { count: all.length, head, items: [id, Buffer.from(text, 'hex')] }
+  return { count: all.length, head, items: [id, Buffer.concat(pieces)] }
 }
 
 /**

@@ -55,7 +55,7 @@ def _relatives(registry: Registry, part: Part, id: str, kin: Kin, limit: int) ->
     parents = sorted(each for at, each in enumerate(kin.parents) if at < kin.open or each in known)
     children, page = set[str](), kin
     while True:
-        children |= _there(registry, page.links)
+        children |= _there(registry, id, page.links)
         further = kin_of(registry, part, [id], page.start)[0] if page.start else None
         if further is None:
             break
@@ -65,14 +65,15 @@ def _relatives(registry: Registry, part: Part, id: str, kin: Kin, limit: int) ->
     return Relatives(part.queue, kin.state, on_dead, parents[:limit], sorted(children)[:limit], more)
 
 
-def _there(registry: Registry, links: Sequence[bytes]) -> set[str]:
-    """A link to a child that is gone stays until its parent goes."""
+def _there(registry: Registry, parent: str, links: Sequence[bytes]) -> set[str]:
+    """The children that are there: a link stays with the parent even if the child never came or is gone."""
     by_part: dict[bytes, list[bytes]] = {}
     for link in links:
         by_part.setdefault(link[ID:], []).append(link[:ID])
     there = set()
     for name, ids in by_part.items():
-        key = part_named(registry.prefix, name.decode()).key("jobs")
+        part = part_named(registry.prefix, name.decode())
         for some in chunks(ids):
-            there |= {to_id(id) for id, known in zip(some, registry.connection.on_keys("locate", [key], some), strict=True) if known}
+            linked = registry.connection.on_part("linked", part, [], [b"".join(id + to_bytes(parent) for id in some)])
+            there |= {to_id(id) for id, known in zip(some, linked, strict=True) if known}
     return there

@@ -3,7 +3,7 @@ import type { Input, JobState, Relatives } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { type Link, linkIn, partitionOf } from '../links.ts'
-import { areIn, askOwners, whereAre } from '../owners.ts'
+import { askOwners, whereAre } from '../owners.ts'
 import type { Partition } from '../partition.ts'
 import { chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idBytes, idText, idTexts } from '../wire.ts'
@@ -85,7 +85,7 @@ export async function kinOf(
   })
 }
 
-/** The children that are still there. A link to a child that is gone stays until its parent goes. */
+/** The children that are there: a link stays with the parent even if the child never came or is gone. */
 async function childrenOf(
   context: StoreContext,
   partition: Partition,
@@ -94,9 +94,9 @@ async function childrenOf(
 ): Promise<string[]> {
   const children = new Set<string>()
   const look = async (part: string, some: readonly Link[]) => {
-    const ids = some.map(({ child }) => idText(child))
-    const known = await areIn(context, partitionOf(context, part), ids)
-    for (const [at, child] of ids.entries()) if (known[at]) children.add(child)
+    const items = [Buffer.concat(some.flatMap(({ child }) => [child, idBytes(id)]))]
+    const linked = await callScript(context, 'linked', partitionOf(context, part), { items })
+    for (const [at, { child }] of some.entries()) if (linked[at] === 1) children.add(idText(child))
   }
   for (let page = first; ; ) {
     const byPart = [...Map.groupBy(page.links, ({ part }) => part)]
