@@ -3,13 +3,11 @@
 --      step before, or null; filter: JSON, as of list, or null; "until": only those that were in the state at this time, null: all;
 --      priority, run_at: of an update, null: stays.
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the
---      list
---      ended; at: the time.
+--      list ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
---      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most (1,000 blocked
---      or waiting ones), and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and an update
---      passes over jobs that are as it
---      would make them, so no job is changed twice.
+--      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most, at 1,000
+--      if they are blocked or waiting, and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and
+--      an update passes over jobs that are as it would make them, so no job is changed twice.
 
 create or replace function millpond.bulk(
   queue text, state text, change text, "limit" integer, after text default null, filter jsonb default null, "until" bigint default null,
@@ -67,8 +65,8 @@ begin
 
   v_look_at := case
     when bulk.state in ('blocked', 'waiting') then 'select job.*, at.key as key_at, at.place as place_at
-      from page($6, $10, $9, $7, $8) as at left join lateral (select *, ctid as row_at from waiting where id = at.id
-        and state = $10 offset 0) as job on true'
+      from page($6, $10, $9, $7, $8) as at left join lateral (
+        select *, ctid as row_at from waiting where id = at.id and state = $10 offset 0) as job on true'
     when bulk.state = 'scheduled' then 'select *, ctid as row_at, due_at as key_at, place as place_at from waiting where queue = $6
       and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
     when bulk.state = 'running' then 'select *, ctid as row_at, lease_until as key_at, place as place_at from running where queue = $6

@@ -21,16 +21,18 @@ language sql immutable parallel safe as $$ select 1000 $$;
 
 -- Whether a job of the queue may have a child. To be called when the job's row was taken out of its table.
 create or replace function millpond.has_children(p_queue integer) returns boolean
-language sql stable as $$
-  select exists (select from millpond.parents where queue in (p_queue, 0))
-$$;
+language plpgsql as $$
+begin
+  return exists (select from millpond.parents where queue = p_queue or queue = 0);
+end $$;
 
 -- From now on endings in these queues look for children.
 create or replace function millpond.expect_children(p_queues integer[]) returns void
-language sql as $$
+language plpgsql as $$
+begin
   insert into millpond.parents (queue)
-  select distinct id from unnest(p_queues) as given(id) where not exists (select from millpond.parents where queue = id)
-$$;
+  select distinct id from unnest(p_queues) as given(id) where not exists (select from millpond.parents where queue = id);
+end $$;
 
 -- Locks the rows of these blocked jobs. Returns those that it got. p_patient: waits a little.
 create or replace function millpond.hold_children(p_ids uuid[], p_patient boolean) returns uuid[]
@@ -56,9 +58,10 @@ end $$;
 
 -- A blocked job leaves its state: it waits for nobody.
 create or replace function millpond.unblock(p_id uuid) returns void
-language sql as $$
-  update millpond.children set is_blocked = false, waits_for = 0 where id = p_id
-$$;
+language plpgsql as $$
+begin
+  update millpond.children set is_blocked = false, waits_for = 0 where id = p_id;
+end $$;
 
 -- A blocked job, whose row is locked, is cancelled since a parent has failed. Returns its bells.
 create or replace function millpond.cancel_blocked(p_id uuid, p_parent uuid, p_state text, p_now bigint) returns text[]
@@ -256,10 +259,11 @@ begin
 end $$;
 
 create or replace function millpond.is_known(p_id uuid) returns boolean
-language sql stable as $$
-  select exists (select from millpond.waiting where id = p_id) or exists (select from millpond.running where id = p_id)
-    or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id)
-$$;
+language plpgsql stable as $$
+begin
+  return exists (select from millpond.waiting where id = p_id) or exists (select from millpond.running where id = p_id)
+    or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
+end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
 create or replace function millpond.prune_links(p_now bigint) returns void

@@ -127,6 +127,7 @@ conformance('concurrency', {
     const [stats] = await store.operations.stats({ queue: 'q' })
     const { counts } = store.capabilities
     assert.deepEqual(stats?.counts, {
+      blocked: 0,
       scheduled: 0,
       waiting: 0,
       running: 0,

@@ -41,6 +41,7 @@ conformance('a store and its end', {
       restore: () => store.operations.restore({ records: [recordOf()] }),
       groups: () => store.operations.groups({ queue: 'q', limit: 1 }),
       ahead: () => store.operations.ahead({ id: hold.id }),
+      relatives: () => store.operations.relatives({ ids: [hold.id], limit: 1 }),
       heartbeat: () => store.operations.heartbeat({ workers: [], gone: ['w'] }),
       workers: () => store.operations.workers({}),
       declare: () => store.operations.declare({ schedules: [] }),

@@ -43,7 +43,7 @@ test('ids and keys that are known, also within the batch', { skip: missingReason
     assert.ok(back && back.fence > 0, 'no fence is given out twice')
     assert.deepEqual(
       (await stats({ queue: 'q' })).map(({ counts }) => counts),
-      [{ scheduled: 1, waiting: 6, running: 1, done: 1, dead: 0, cancelled: 0 }],
+      [{ blocked: 0, scheduled: 1, waiting: 6, running: 1, done: 1, dead: 0, cancelled: 0 }],
     )
     assert.deepEqual(await restore({ records: [] }), [])
     assert.ok(await settings({ queue: 'another' }))
