@@ -20,7 +20,8 @@ export async function openSpilling(options: StoreOptions = {}, durable?: Store):
   const { push } = spilling.operations
   const operations: Operations = {
     ...spilling.operations,
-    push: ({ jobs, ...rest }) => push({ ...rest, jobs: jobs.map((job) => ({ ...job, spill: isBounded(state, job.queue) })) }),
+    push: ({ jobs, ...rest }) =>
+      push({ ...rest, jobs: jobs.map((job) => ({ ...job, spill: isBounded(state, job.queue) })) }),
   }
   return { ...spilling, operations }
 }
