@@ -10,7 +10,8 @@
 --      awaiting parents children ended graphs @due @ends
 -- Head: nothing further.
 -- In:  ids.
--- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited, was scheduled or blocked, 4: while it
+-- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited, was scheduled or blocked, 4: while
+--      it
 --      ran. None of the last ones if the jobs are large: send those again. Then links.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 

@@ -48,7 +48,8 @@
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
 --   awaiting   ZSET of blocked jobs by place
---   parents    HASH id of a job → its kind: `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; how many of its
+--   parents    HASH id of a job → its kind: `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; how many of
+--              its
 --              links are open (three bytes, big-endian); the ids of its parents, those with an open link first. Where a parent ended badly,
 --              while the graph was not decided, the kind is the digit for that, as in `ended`, and that parent comes first. Of a follower
 --              whose graph is not decided, the kind is `f`.
@@ -57,14 +58,16 @@
 --   ended      ZSET of parents that have ended, whose children are still to be told; or single links. Its score is 4 times a number of
 --              its own, and how it ended: 0 done, 1 dead, 2 cancelled, 3 removed
 --   graphs     ZSET of graphs with jobs here that are not decided, by when they were stored
---   staged     HASH graph → `h`: it is not decided, or `r`: its jobs are being started; the part that decides, with its length before it (one byte); the ids of the jobs that are left
+--   staged     HASH graph → `h`: it is not decided, or `r`: its jobs are being started; the part that decides, with its length before it
+--              (one byte); the ids of the jobs that are left
 --   results, progress   HASH id → encoded value. In `progress` also, of jobs with a log, the id and `l` → its lines, with a line feed
 --              between them: a hash of its own would be a key of every call
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
 --              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: where the links of that parent begin whose
---              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
+--              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured:
+--              see
 --              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting

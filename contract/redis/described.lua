@@ -1,7 +1,8 @@
 -- What scripts that tell all about a job share.
 
 -- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
--- progress, error, result, record, log, waits. Absent: false. waits: of a blocked job, `c` or `r`: its onDead, and for how many it waits. due: of a follower, minus the time from
+-- progress, error, result, record, log, waits. Absent: false. waits: of a blocked job, `c` or `r`: its onDead, and for how many it waits.
+-- due: of a follower, minus the time from
 -- which it may start. @return how many bytes
 local function describe(K, out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE

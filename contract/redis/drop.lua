@@ -5,7 +5,8 @@
 --      @ends
 -- Head: floor: as `unregister` gave it; nil: only look whether something is there.
 -- In:  nothing.
--- Out: [1]: nothing is there; [0]: it has jobs, or links that are to be settled; [2, floor]: `unregister` is to raise the floor to this number first; [3], with nil: it has
+-- Out: [1]: nothing is there; [0]: it has jobs, or links that are to be settled; [2, floor]: `unregister` is to raise the floor to this
+--      number first; [3], with nil: it has
 --      settings. Where some partitions have settings and others nothing, whoever gave them and whoever removed the queue met: remove it
 --      again.
 

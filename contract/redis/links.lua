@@ -29,7 +29,8 @@ local function add_links(K, children)
   call('HSET', K.children, puts)
 end
 
--- @return up to so many of a job's links, oldest first, each the child and its part; where the others begin, to be given as `from`, nil: none
+-- @return up to so many of a job's links, oldest first, each the child and its part; where the others begin, to be given as `from`, nil:
+-- none
 local function links_of(K, id, from, limit)
   local last, links, page, at = redis.call('HGET', K.children, id), {}, 0, 1
   if not last then return links, nil end

@@ -13,7 +13,8 @@
 -- In:  that job's id, if it was in this partition. It need not be there any more.
 -- Out: [more, last, item...]: fourteen items per job, as in described.lua. more: 0: the list ends here; 1: it may go on; 2: it goes on, and
 --      this was a short look, since jobs are large. last: 1: the last job does not pass the filter, and only tells where the look ended.
---      Waiting jobs in the order of claiming, blocked ones by place, scheduled ones soonest first, running ones by lease, final ones newest first.
+--      Waiting jobs in the order of claiming, blocked ones by place, scheduled ones soonest first, running ones by lease, final ones
+--      newest first.
 -- Invariant: looks at `limit` jobs at most, and costs them and a search, however deep it is.
 
 local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting parents')

@@ -6,7 +6,8 @@ local function ids_in(bytes)
   return ids
 end
 
--- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be cancelled at once, so that it takes
+-- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be
+-- cancelled at once, so that it takes
 -- no key and no capacity; store(i, id, place): it is stored; flush(): so are
 -- all that came so far.
 local STAGE = false
@@ -34,7 +35,9 @@ local function push_jobs(K, ids, fired)
 
   local found = hmget(K.jobs, ids)
   local room = math.huge
-  if settings[2] and not fired then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.awaiting) end
+  if settings[2] and not fired then
+    room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.awaiting)
+  end
 
   -- What follows the place in the records of all jobs with these values, and the byte before it: how many entries the list has.
   local function shared_of(value)

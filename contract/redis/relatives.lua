@@ -4,7 +4,8 @@
 -- KEYS: queue jobs states parents children ended @ends
 -- Head: limit: most links to children of each.
 -- In:  where those begin, as an earlier call has answered, or nothing; ids.
--- Out: per id: nil: unknown; else a list [state, parents, from, link…]. parents: as in `parents`, or nothing; from: where further links begin,
+-- Out: per id: nil: unknown; else a list [state, parents, from, link…]. parents: as in `parents`, or nothing; from: where further links
+--      begin,
 --      or nothing; a link: the child and its part, oldest first.
 -- Invariant: changes nothing.
 

@@ -9,7 +9,8 @@
 --      parents @due @ends
 -- Head: floor, partitions: as of `push`.
 -- In:  eight items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is `run`; the
+--      timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is
+--      `run`; the
 --      encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, one after the other.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 --      The parents of a blocked job are all awaited; the client links it to those that are there.

@@ -11,7 +11,8 @@
 --      blocked touched awaiting parents children ended graphs @due @ends
 -- Head: nothing further.
 -- In:  per link 33 bytes: the child, the parent, and a digit, as in `ended`.
--- Out: [done, released, id…]: how many of the links it has looked at, if jobs are large not all; how many jobs wait for nothing any more; the
+-- Out: [done, released, id…]: how many of the links it has looked at, if jobs are large not all; how many jobs wait for nothing any more;
+--      the
 --      ids of those that were cancelled. Then links.
 -- Invariant: a link is closed once. Jobs of graphs that are not decided stay blocked.
 

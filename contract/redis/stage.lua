@@ -14,8 +14,10 @@
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
 --      blocked touched awaiting parents children ended graphs staged @due @ends
--- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in this call: decide here
---       and now; whole; parents: of each job, how many bytes its value in `parents` has; children: of each, how many its value in `children`
+-- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in this call: decide
+--      here
+--       and now; whole; parents: of each job, how many bytes its value in `parents` has; children: of each, how many its value in
+--       `children`
 --       has, of its children in the call; known: of each, how many of its parents, the first ones, are in this partition, but not in the
 --       call, nil: of all none; ended: of each, 1 if the job that it is part of has ended or is unknown, whose id then stands behind its
 --       parents, else 0, nil: of all.
@@ -24,7 +26,8 @@
 -- Out: as of `push`, and of a job with an unknown parent: `orphan` and that parent, a list. `held` is of jobs of other graphs. Then links.
 --      With `alone`, nothing was stored if a job has `held`, or one with children in the call was not stored, or, of `whole`, any was not,
 --      unless it is there.
--- Invariant: without `alone`, nothing is counted as pushed, and nothing starts, before `decided`. Links between jobs of the call, and those to
+-- Invariant: without `alone`, nothing is counted as pushed, and nothing starts, before `decided`. Links between jobs of the call, and
+--      those to
 --      parents of this partition, are made here, the others by `link`.
 
 local K = keys_of(
@@ -37,7 +40,8 @@ local FINAL = { done = DONE, dead = DEAD, cancelled = CANCELLED }
 local ids, from = ids_in(ARGV[3]), { 1 } -- from: where the values of each job begin
 for i = 1, #ids do from[i + 1] = from[i] + parents_sizes[i] + (ended and ended[i] * 16 or 0) + children_sizes[i] end
 
--- Of the job that is looked at: its value in `parents`; how the first parent ended that ended badly. Of all, the links that parents outside of
+-- Of the job that is looked at: its value in `parents`; how the first parent ended that ended badly. Of all, the links that parents
+-- outside of
 -- the call get.
 local value, doom
 local staged, values, places, children, links = {}, {}, {}, {}, {}

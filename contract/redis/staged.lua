@@ -1,4 +1,5 @@
--- What stage and decided share: the jobs of a graph in this partition, all of which wait until it is decided. The layout of `staged` is told
+-- What stage and decided share: the jobs of a graph in this partition, all of which wait until it is decided. The layout of `staged` is
+-- told
 -- in common.lua. It needs the keys of parents.lua, and staged.
 
 local function staged_value(mark, home, ids) return struct.pack('>c1Bc0', mark, #home, home) .. ids end

@@ -55,7 +55,8 @@ local function cancelled_all(K, kept, limits)
   stopped_all(K, limits)
 end
 
--- A job goes. list(): its facts, which those of a live one alone are read for. as: how its children see it, REMOVED unless given. Use: `remove_one` each, then `removed_all` once.
+-- A job goes. list(): its facts, which those of a live one alone are read for. as: how its children see it, REMOVED unless given. Use:
+-- `remove_one` each, then `removed_all` once.
 -- @return 1: it was finished, 2: it waited or was scheduled, 3: it ran
 local removed, highest_removed = {}, 0
 local function remove_one(K, id, state, list, as)

@@ -201,8 +201,8 @@ function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[])
 }
 
 /**
- * A job met one of a graph whose client fell silent, or is just pushing it: `existing` would be wrong where that graph comes to nothing. So it
- * is decided, and the job pushed once more.
+ * A job met one of a graph whose client fell silent, or is just pushing it. Where that graph comes to nothing, `existing` would be
+ * wrong. So it is decided, and the job pushed once more.
  */
 async function pushHeld(
   context: StoreContext,
