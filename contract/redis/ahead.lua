@@ -5,8 +5,7 @@
 -- KEYS: queue jobs states pages waiting lines
 -- Head: nothing further.
 -- In:  ids.
--- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait
---      here.
+-- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait here.
 -- Invariant: changes nothing. In a queue that is not grouped it stops counting at 1,000 or a little above.
 
 local K = keys_of('queue jobs states pages waiting lines')

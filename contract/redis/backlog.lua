@@ -1,5 +1,4 @@
--- How a queue becomes a grouped one. Its running jobs are counted at once; the next claims and sweeps bring its waiting jobs into the
--- lines
+-- How a queue becomes a grouped one. Its running jobs are counted at once; the next claims and sweeps bring its waiting jobs into the lines
 -- of their groups, bit by bit. Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, touched, and those of
 -- `grouped.lua`.
 

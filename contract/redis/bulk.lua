@@ -13,8 +13,7 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
 --      groups blocked touched awaiting parents children ended graphs @due @ends
 -- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
---       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil:
---       all;
+--       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
@@ -27,7 +26,7 @@ local K = keys_of(
 local filter, change, most, until_time, priority, run_at = HEAD[9] or {}, HEAD[10], HEAD[11], HEAD[12], HEAD[13], HEAD[14]
 local kept, limits = keep(K, false)
 local is_final = NEWEST_FIRST[state]
-local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text or filter.data
+local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text
 local filters_error = filter.errorCode or filter.errorText
 -- The others of a final state come later in the list, and ended earlier.
 local is_past = not until_time

@@ -10,18 +10,15 @@
 -- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held blocked unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which
 --      nobody
---       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the
---       caller
+--       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the caller
 --       knows it (nil: any number).
--- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is
---      given.
+-- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
 -- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
 --      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer (with limit 0: if a
 --      claim might find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 3 if it is listed
 --      with another number of partitions, so that nothing was done, 2 if it has a `running`, `rate` or
 --      `groupRate` and is not paused, else 1.
---      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack
---      of
+--      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of
 --      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
@@ -127,8 +124,7 @@ if string.sub(kept, 1, 32) ~= run then
 end
 
 -- Records that are read in one step, and bytes after which the rest is left to another call: large jobs must not hold the server up.
--- How large they are is not known before they are read: the first step is a small one, and the next have room for as many as the largest
--- so
+-- How large they are is not known before they are read: the first step is a small one, and the next have room for as many as the largest so
 -- far.
 local FEW, STEP = 8, 100
 local bytes, largest, most = 0, 0, FEW

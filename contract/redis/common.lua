@@ -19,8 +19,7 @@
 --              group follows as MessagePack (`` where it has none), so that its end need not read the record. due: 0 means when it was
 --              pushed; started and finished: 0 means never. Of a follower, due is
 --              NEVER, and behind the worker stands from when it may start. A job without a state waits since its push.
---   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is
---              PRIORITY:NUMBER
+--   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Whoever stops waiting leaves its page, and an empty page goes.
 --   waiting    ZSET of pages, in the order of claiming
 --   keys       HASH key → id of the live job that has it; or of the one that is remembered, and until when; a NUL and the key → id of the
@@ -38,8 +37,7 @@
 --   groups     HASH group → MessagePack of [at, place, virtual, own, full, fullCost, pausedUntil, pauseLength]. at: where the last claim
 --              that looked at the group put it: the priority of its ticket in `tickets`; -1: `held`; -2: `blocked`; -3: none of them.
 --              place: of the job that the ticket is for, else 0. virtual: list of its virtual times per priority, from 0. own: its own
---              limits [running, rate, weight], or false. full, fullCost: of its rate, as of the queue's. Behind `virtual` or `own` the
---              list
+--              limits [running, rate, weight], or false. full, fullCost: of its rate, as of the queue's. Behind `virtual` or `own` the list
 --              ends where all that follows would be the default: false, 0, 1, 0, 0.
 --   names      ZSET of the groups in `groups`, all of score 0
 --   touched    SET of groups to which something happened that may change where they stand; the next claim looks at them
@@ -52,8 +50,7 @@
 --   awaiting   ZSET of blocked jobs by place
 --   parents    HASH id of a job → its kind: `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; how many of
 --              its
---              links are open (three bytes, big-endian); the ids of its parents, those with an open link first. Where a parent ended
---              badly,
+--              links are open (three bytes, big-endian); the ids of its parents, those with an open link first. Where a parent ended badly,
 --              while the graph was not decided, the kind is the digit for that, as in `ended`, and that parent comes first. Of a follower
 --              whose graph is not decided, the kind is `f`.
 --   children   HASH id of a job → how many further pages its links have (three bytes), and its last links: each the child, and the child's
@@ -67,11 +64,10 @@
 --              between them: a hash of its own would be a key of every call
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
---   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places
---              were
+--   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
 --              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: where the links of that parent begin whose
---              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened;
---              measured: see
+--              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured:
+--              see
 --              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting

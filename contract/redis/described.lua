@@ -22,8 +22,7 @@ local function describe(K, out, id, record, state)
 end
 
 -- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are
--- read, so the first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are
--- left
+-- read, so the first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are left
 -- to another call
 local function describe_all(K, out, ids, passes)
   local FEW, STEP, MOST = 8, 500, 4194304

@@ -3,8 +3,7 @@
 -- Head: nothing further. (It includes nothing: it is asked once a second by each process.)
 -- In:  now, or nothing for the server's time; limit.
 -- Out: [next, part…]: ms until the next scheduled job is due, or -1; up to `limit` parts to sweep, longest overdue first.
--- Invariant: costs what is due, not how many partitions there are. Where many are due at once, those that are handed out are due again in
---      a
+-- Invariant: costs what is due, not how many partitions there are. Where many are due at once, those that are handed out are due again in a
 --      second, unless `sweep` says otherwise: so processes that sweep at the same time share the work, and none of it is lost with one of
 --      them.
 

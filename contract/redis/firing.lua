@@ -2,8 +2,7 @@
 -- firing: decides which firings take place. It is the first of three steps: then `fire` pushes the jobs into the queue's partitions, and
 -- `fired` tells that it has. A process that ends in between has fired all the same: a sweep does the rest.
 -- KEYS: schedules nextFirings firings
--- In:  MessagePack of [now, items]; then two texts per item: the id of the first job, and all jobs as README.md has them under "fire";
---      both
+-- In:  MessagePack of [now, items]; then two texts per item: the id of the first job, and all jobs as README.md has them under "fire"; both
 --      empty where there are none. items: a list of lists [name, version, expected, next], next false: never again. now: nil for the
 --      server's time.
 -- Out: [now, decided…]: 1, or 0 where the firing is stale.

@@ -1,7 +1,6 @@
 -- heartbeat: workers claim now, and some are gone. It includes nothing, as its keys are the list's own: {PREFIX}:workers and the others.
 -- KEYS: workers queues claimed
--- In:  MessagePack of [now, gone, workers]. now: nil for the server's time; gone: a list of ids; workers: a list of lists [id, queue,
---      host,
+-- In:  MessagePack of [now, gone, workers]. now: nil for the server's time; gone: a list of ids; workers: a list of lists [id, queue, host,
 --      pid, slots, busy].
 -- Out: per worker, whether its queue is in the list: 1 or 0.
 -- Keeps: workers HASH id → MessagePack of a list of lists [queue, host, pid, slots, busy, since, seen], one per queue that it claims from;

@@ -1,5 +1,6 @@
 -- @include common.lua
--- linked: which jobs of this partition have a parent. A link stays with the parent until that goes, even if the child never came or is gone.
+-- linked: which jobs of this partition have a parent. A link stays with the parent until that goes, even if the child never came or is
+-- gone.
 -- KEYS: queue parents
 -- Head: nothing further.
 -- In:  per link 32 bytes: the child, the parent.

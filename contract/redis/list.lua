@@ -7,14 +7,11 @@
 -- list: one queue partition's jobs in one state, a page at a time.
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled results progress errors awaiting parents
 -- Head: state, limit, after, filter. after: nil: from the first; else where the last job of the page before stood: [true, priority, place,
---      time], or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier
---      one
---      for final states), or with ties from the first of that time. The time is when it got its place, is due, when its lease ends, or
---      when
+--      time], or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one
+--      for final states), or with ties from the first of that time. The time is when it got its place, is due, when its lease ends, or when
 --      it finished. filter: nil, or a map, in the names of contract/operations.md.
 -- In:  that job's id, if it was in this partition. It need not be there any more.
--- Out: [more, last, item...]: fourteen items per job, as in described.lua. more: 0: the list ends here; 1: it may go on; 2: it goes on,
---      and
+-- Out: [more, last, item...]: fourteen items per job, as in described.lua. more: 0: the list ends here; 1: it may go on; 2: it goes on, and
 --      this was a short look, since jobs are large. last: 1: the last job does not pass the filter, and only tells where the look ended.
 --      Waiting jobs in the order of claiming, blocked ones by place, scheduled ones soonest first, running ones by lease, final ones
 --      newest first.

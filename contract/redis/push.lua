@@ -14,8 +14,7 @@
 -- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, the id of the existing job, or of one whose graph is not decided: `held`, the graph
 --      and the part that decides, a list; none at all if every job was pushed. If the same call
 --      may have taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed, or with
---      another number of partitions: register the queue once more, before the push is acknowledged, and then call `listed`. Without a
---      floor
+--      another number of partitions: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor
 --      nothing at all is answered then, and nothing was stored: the queue may have been removed, or split anew. Register it, and push
 --      again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.

@@ -4,8 +4,7 @@
 -- In:  name, partitions, stored: 1 where something of the queue is stored already, so that a server without room must not refuse this.
 -- Out: [partitions, floor]. partitions: how many the queue has, which whoever registers it first decides. floor: as text, for `push`.
 --      Nothing: the data have a newer version than this script, and nothing was registered.
--- Invariant: whoever is about to remove the queue (`unregister`) leaves it in the list then. What is there already is not written: a
---      server
+-- Invariant: whoever is about to remove the queue (`unregister`) leaves it in the list then. What is there already is not written: a server
 --      without room would refuse that.
 
 if version_of(KEYS[3]) > VERSION then return {} end

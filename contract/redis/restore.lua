@@ -8,8 +8,7 @@
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered awaiting
 --      parents @due @ends
 -- Head: floor, partitions: as of `push`.
--- In:  eight items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts,
---      group,
+-- In:  eight items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
 --      timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is
 --      `run`; the
 --      encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, one after the other.

@@ -1,7 +1,6 @@
 -- Which run of the server this is.
 
--- 32 characters that change with a restart and with a failover: the first halves of the process's run_id and of its replication id, which
--- a
+-- 32 characters that change with a restart and with a failover: the first halves of the process's run_id and of its replication id, which a
 -- server gets anew when it becomes the master. Where the server does not tell, always the same.
 local function server_run()
   local function told(section, name)

@@ -4,8 +4,7 @@
 --              then its encoded data. seenAt: when it was last declared. former: the versions that were replaced, the latest first.
 --   scheduleNames  ZSET of the names, all of score 0
 --   nextFirings  ZSET of names by `nextAt`; none that is paused or never fires again
---   firings    HASH id of the first job → a firing that is decided, of which the jobs may not be pushed yet: MessagePack of [decided],
---              then
+--   firings    HASH id of the first job → a firing that is decided, of which the jobs may not be pushed yet: MessagePack of [decided], then
 --              what the client gave
 
 local VERSION, WHEN, TZ, MISSED, JITTER, FROM, UNTIL, PAUSED, PLANNED, NEXT, CHANGED, SEEN, LAST, FORMER =

@@ -14,8 +14,8 @@
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
 --      blocked touched awaiting parents children ended graphs staged @due @ends
--- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in this call:
---      decide here
+-- Head: as of `push`, then: home: the part that decides; alone: all jobs and their parents are in this partition, and in this call: decide
+--      here
 --       and now; whole; parents: of each job, how many bytes its value in `parents` has; children: of each, how many its value in
 --       `children`
 --       has, of its children in the call; known: of each, how many of its parents, the first ones, are in this partition, but not in the

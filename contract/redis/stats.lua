@@ -11,8 +11,7 @@
 -- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
 --      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see
 --      configure.lua; minutes: lists as `record` keeps them, of the last minutes; over 60: of all time. Absent: none.
--- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are
---      those
+-- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
 --      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
 local K = keys_of(

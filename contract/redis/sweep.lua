@@ -8,8 +8,7 @@
 -- @include limits.lua
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots
---      groups
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
 --      names blocked touched unused remembered parents children ended graphs staged @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.

@@ -1,6 +1,5 @@
 -- Whose turn it is: what a claim of a queue with limits reads and takes, by contract/operations.md, "Limits and turns".
--- Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, slots, groups, names, touched, tickets, held, unused,
--- @ends.
+-- Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, slots, groups, names, touched, tickets, held, unused, @ends.
 
 -- What `head_of` is for a queue without limits. `retry_after()`: ms until another claim may bring more, -1: not known.
 local function turns_of(K, limits, grouped, min_priority, per_group)

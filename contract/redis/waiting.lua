@@ -168,8 +168,7 @@ local function first_waiting(K, rank, limit, passes)
   return ids
 end
 
--- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority.
--- `unread()`:
+-- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`:
 -- not the last one after all. `take()`: what was read waits no more.
 local function head_of(K, min_priority)
   local names, next_name, page, at, taken, emptied = {}, 1, '', 1, 0, {}

@@ -95,7 +95,7 @@ class GraphPush {
   async run(): Promise<PushOutcome[] | undefined> {
     try {
       await this.#plan()
-      const outcomes = (await this.#stage()).map((outcome) => this.#asGiven(outcome))
+      const outcomes = (await this.#stage()).map((outcome, at) => this.#asGiven(outcome, at))
       if (this.#graph.isHeld) return await this.#abort(undefined)
       if (this.#graph.whole && outcomes.some(isRefused))
         return await this.#abort(this.#withheld(this.#withOrphans(outcomes)))
@@ -115,8 +115,10 @@ class GraphPush {
   }
 
   /** The parent of an orphan as the call named it. */
-  #asGiven(outcome: PushOutcome): PushOutcome {
-    const [given] = [...this.#facts.standIns].find(([, id]) => id === outcome.parent) ?? []
+  #asGiven(outcome: PushOutcome, at: number): PushOutcome {
+    if (outcome.parent === undefined) return outcome
+    const { after = [], within = '' } = this.#jobs[at] ?? {}
+    const given = [...after, within].find((id) => this.#standIn(id, at) === outcome.parent)
     return given === undefined ? outcome : { ...outcome, parent: given }
   }
 
@@ -163,7 +165,7 @@ class GraphPush {
     for (const [at, job] of this.#jobs.entries()) {
       if (this.#places.get(job.id) !== at) continue
       const own: number[] = []
-      for (const id of this.#parentsOf(job)) {
+      for (const id of this.#parentsOf(job, at)) {
         const parent = this.#placeBefore(id, at)
         if (parent === undefined) {
           others.push(id)
@@ -176,7 +178,7 @@ class GraphPush {
       }
       this.#parents[at] = own
       links += job.after?.length ?? 0
-      if (job.within && this.#placeBefore(job.within, at) === undefined) others.push(this.#standIn(job.within))
+      if (job.within && this.#placeBefore(job.within, at) === undefined) others.push(this.#standIn(job.within, at))
     }
     this.#located = await whereAre(this.#context, others)
     const [home] = this.#homes
@@ -193,19 +195,22 @@ class GraphPush {
     return home ?? queues.partition(queue, 0)
   }
 
-  #standIn(id: string): string {
-    return this.#facts.standIns.get(id) ?? id
+  /** What stands for a job that is earlier in the call than this place; else the job itself. */
+  #standIn(id: string, at: number): string {
+    const { standIns } = this.#facts
+    if (standIns.size === 0 || (this.#places.get(id) ?? at) >= at) return id
+    return standIns.get(id) ?? id
   }
 
-  #parentsOf({ after = [] }: NewJob): readonly string[] {
+  #parentsOf({ after = [] }: NewJob, at: number): readonly string[] {
     if (after.length < 2 && this.#facts.standIns.size === 0) return after
-    return [...new Set(after.map((id) => this.#standIn(id)))]
+    return [...new Set(after.map((id) => this.#standIn(id, at)))]
   }
 
   /** Where a parent of the job at this place is in the call, if it is to be stored with it. */
   #placeBefore(id: string, at: number): number | undefined {
     const { standIns, refused } = this.#facts
-    const real = this.#standIn(id)
+    const real = this.#standIn(id, at)
     const place = this.#places.get(real)
     if (place === undefined || place >= at) return undefined
     return standIns.has(real) || refused.has(real) ? undefined : place
@@ -213,8 +218,8 @@ class GraphPush {
 
   /** Parents that are in the store already, and where; undefined: nowhere. */
   #parentsElsewhere(job: NewJob, at: number): { id: string; home: Partition | undefined }[] {
-    const others = this.#parentsOf(job).filter((id) => this.#placeBefore(id, at) === undefined)
-    return others.map((id) => ({ id, home: this.#facts.refused.has(id) ? undefined : this.#located.get(id) }))
+    const others = this.#parentsOf(job, at).filter((id) => this.#placeBefore(id, at) === undefined)
+    return others.map((id) => ({ id, home: this.#isRefused(id, at) ? undefined : this.#located.get(id) }))
   }
 
   #linksOf(job: NewJob): Links {
@@ -234,7 +239,7 @@ class GraphPush {
     for (const { id } of [...near, ...far]) end += idBytes(id).copy(parents, end)
     for (const place of inCall) end += this.#ids.copy(parents, end, place * ID_BYTES, (place + 1) * ID_BYTES)
     const isOver = job.within ? this.#isOver(job.within, at) : false
-    const ended = isOver && job.within ? idBytes(this.#standIn(job.within)) : NOTHING
+    const ended = isOver && job.within ? idBytes(this.#standIn(job.within, at)) : NOTHING
     return { parents, children: this.#childrenOf(at), known: near.length, ended }
   }
 
@@ -248,12 +253,16 @@ class GraphPush {
     return Buffer.concat(pieces)
   }
 
+  /** It was to come before this place, and was not stored. */
+  #isRefused(id: string, at: number): boolean {
+    return this.#facts.refused.has(id) && (this.#places.get(id) ?? at) < at
+  }
+
   /** Whether a job of `within` has ended, or is unknown. */
   #isOver(id: string, at: number): boolean {
     if (this.#placeBefore(id, at) !== undefined) return false
-    return (
-      this.#facts.ended.has(this.#standIn(id)) || this.#facts.refused.has(id) || !this.#located.has(this.#standIn(id))
-    )
+    const real = this.#standIn(id, at)
+    return this.#facts.ended.has(real) || this.#isRefused(real, at) || !this.#located.has(real)
   }
 
   /** A part that failed may hold jobs that nobody could link: then nothing is stored. @throws its error */
@@ -306,7 +315,7 @@ class GraphPush {
       }
       if (!job.within) continue
       const place = this.#placeBefore(job.within, at)
-      const within = this.#standIn(job.within)
+      const within = this.#standIn(job.within, at)
       parts.push({ job, within, home: place === undefined ? this.#located.get(within) : this.#homes[place] })
     }
     // They are located anew, and found to be gone.

@@ -131,8 +131,7 @@ async function pushTo(
 }
 
 /**
- * Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all
- * in
+ * Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in
  * the first.
  */
 function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
@@ -202,9 +201,8 @@ function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[])
 }
 
 /**
- * A job met one of a graph whose client fell silent, or is just pushing it: `existing` would be wrong where that graph comes to nothing.
- * So it
- * is decided, and the job pushed once more.
+ * A job met one of a graph whose client fell silent, or is just pushing it. Where that graph comes to nothing, `existing` would be
+ * wrong. So it is decided, and the job pushed once more.
  */
 async function pushHeld(
   context: StoreContext,

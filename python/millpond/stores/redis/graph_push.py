@@ -72,7 +72,7 @@ class _GraphPush:
         pusher = Pusher(self._registry, self._jobs, staging=staging)
         self._pushers.append(pusher)
         try:
-            outcomes = [self._as_given(each) for each in pusher.outcomes()]
+            outcomes = [self._as_given(each, at) for at, each in enumerate(pusher.outcomes())]
         finally:
             self._used |= staging.parts
         if staging.is_held:
@@ -111,27 +111,32 @@ class _GraphPush:
         for at, job in enumerate(self._jobs):
             if self._places[job.id] == at:
                 name = self._homes[at].name.encode()
-                for id in self._parents_of(job):
+                for id in self._parents_of(job, at):
                     if self._is_before(id, at):
                         self._children.setdefault(id, []).append(to_bytes(job.id) + bytes([len(name)]) + name)
-                others += [self._stand_in(id) for id in (*job.after, job.within) if id and not self._is_before(id, at)]
+                others += [self._stand_in(id, at) for id in (*job.after, job.within) if id and not self._is_before(id, at)]
         self._located = {id: part for part, ids in self._registry.locate(others).items() for id in ids}
 
-    def _stand_in(self, id: str) -> str:
-        return self._facts.stand_ins.get(id, id)
+    def _stand_in(self, id: str, at: int) -> str:
+        """What stands for a job that is earlier in the call than that place; else the job itself."""
+        return self._facts.stand_ins.get(id, id) if self._places.get(id, at) < at else id
 
-    def _parents_of(self, job: NewJob) -> list[str]:
-        return list(dict.fromkeys(self._stand_in(id) for id in job.after))
+    def _is_refused(self, id: str, at: int) -> bool:
+        """It was to come before that place, and was not stored."""
+        return id in self._facts.refused and self._places.get(id, at) < at
+
+    def _parents_of(self, job: NewJob, at: int) -> list[str]:
+        return list(dict.fromkeys(self._stand_in(id, at) for id in job.after))
 
     def _is_before(self, id: str, at: int) -> bool:
         """It is in the call, before that place, and is to be stored with it."""
-        real, facts = self._stand_in(id), self._facts
+        real, facts = self._stand_in(id, at), self._facts
         return self._places.get(real, at) < at and real not in facts.stand_ins and real not in facts.refused
 
     def _elsewhere(self, job: NewJob, at: int) -> list[tuple[str, Part | None]]:
         """Parents that are in the store already, and where; None: nowhere."""
-        others = [id for id in self._parents_of(job) if not self._is_before(id, at)]
-        return [(id, None if id in self._facts.refused else self._located.get(id)) for id in others]
+        others = [id for id in self._parents_of(job, at) if not self._is_before(id, at)]
+        return [(id, None if self._is_refused(id, at) else self._located.get(id)) for id in others]
 
     def _staged(self, job: NewJob) -> tuple[bytes, bytes, int, bytes]:
         """As stage.lua takes a job: its values in `parents` and `children`, how many parents are near, the job of `within` if it has ended."""
@@ -140,21 +145,22 @@ class _GraphPush:
         # The script finds that it does not know those that nobody knows.
         near = [id for id, home in elsewhere if home in (None, self._homes[at])]
         far = [id for id, home in elsewhere if home not in (None, self._homes[at])]
-        ids = [*near, *far, *(id for id in self._parents_of(job) if self._is_before(id, at))]
+        ids = [*near, *far, *(id for id in self._parents_of(job, at) if self._is_before(id, at))]
         kind = b"r" if job.on_dead == "run" else b"c"
         parents = kind + self._id + len(ids).to_bytes(3, "big") + b"".join(map(to_bytes, ids))
         children = self._children.get(job.id)
         ended = b""
         if job.within and not self._is_before(job.within, at):
-            within = self._stand_in(job.within)
-            if within in self._facts.ended or job.within in self._facts.refused or within not in self._located:
+            within = self._stand_in(job.within, at)
+            if within in self._facts.ended or self._is_refused(within, at) or within not in self._located:
                 ended = to_bytes(within)
         return parents, bytes(3) + b"".join(children) if children else b"", len(near), ended
 
-    def _as_given(self, outcome: Pushed) -> Pushed:
+    def _as_given(self, outcome: Pushed, at: int) -> Pushed:
         """The parent of an orphan as the call named it."""
-        given = next((id for id, other in self._facts.stand_ins.items() if other == outcome.parent), None)
-        return replace(outcome, parent=given) if given else outcome
+        job = self._jobs[at]
+        given = [id for id in (*job.after, job.within) if id and self._stand_in(id, at) == outcome.parent]
+        return replace(outcome, parent=given[0]) if given else outcome
 
     def _agrees(self, outcomes: Sequence[Pushed]) -> bool:
         """Whether all parents in the call were stored with their children. If not, the facts tell which were not."""
@@ -189,8 +195,9 @@ class _GraphPush:
 
     def _adopt(self, given: str, jobs: Sequence[NewJob]) -> bool:
         """Lets the children of a job wait for these as well. False: it has ended."""
-        within = self._stand_in(given)
-        home = self._homes[self._places[within]] if self._is_before(given, self._places[jobs[0].id]) else self._located[within]
+        first = self._places[jobs[0].id]
+        within = self._stand_in(given, first)
+        home = self._homes[self._places[within]] if self._is_before(given, first) else self._located[within]
 
         def look(start: bytes) -> Kin | None:
             kin = kin_of(self._registry, home, [within], start)[0]

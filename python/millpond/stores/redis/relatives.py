@@ -50,7 +50,13 @@ def _kin(state: bytes, kept: bytes, start: bytes, *links: bytes) -> Kin:
 
 
 def _relatives(registry: Registry, part: Part, id: str, kin: Kin, limit: int) -> Relatives:
-    known = {each for ids in registry.locate(kin.parents[kin.open :]).values() for each in ids}
+    known = set[str]()
+    for home, ids in registry.locate(kin.parents[kin.open :]).items():
+        for some in chunks(ids):
+            # Else the parent is gone, and another job may have its id.
+            links = b"".join(to_bytes(parent) + to_bytes(id) for parent in some)
+            linked = registry.connection.on_part("linking", home, [], [links])
+            known |= {parent for parent, found in zip(some, linked, strict=True) if found}
     # Those that are awaited may be unknown.
     parents = sorted(each for at, each in enumerate(kin.parents) if at < kin.open or each in known)
     children, page = set[str](), kin

@@ -5,7 +5,7 @@ import type { StoreContext } from '../context.ts'
 import { type Link, linkIn, partitionOf } from '../links.ts'
 import { askOwners, whereAre } from '../owners.ts'
 import type { Partition } from '../partition.ts'
-import { chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
+import { answered, askEach, chunks, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idBytes, idText, idTexts } from '../wire.ts'
 import { stateIn } from './find.ts'
 
@@ -29,15 +29,12 @@ async function relativesIn(
 ): Promise<(Relatives | null)[]> {
   const some = ids.slice(0, MOST_LINKS_IN_ALL / MOST_LINKS)
   const answers = await kinOf(context, partition, some)
-  const known = await whereAre(
-    context,
-    answers.flatMap((kin) => kin?.parents ?? []),
-  )
+  const known = await linkedParents(context, some, answers)
   return Promise.all(
     answers.map(async (kin, at) => {
       if (kin === null) return null
       // Those that are awaited may be unknown.
-      const parents = kin.parents.filter((id, i) => i < kin.open || known.has(id)).sort()
+      const parents = kin.parents.filter((id, i) => i < kin.open || known.has(`${id} ${some[at]}`)).sort()
       const children = (await childrenOf(context, partition, some[at] ?? '', kin)).sort()
       return {
         queue: partition.queue,
@@ -49,6 +46,31 @@ async function relativesIn(
       }
     }),
   )
+}
+
+/** Of links that are closed, those of which the parent knows: else it is gone, and another job may have its id. As parent and child. */
+async function linkedParents(
+  context: StoreContext,
+  ids: readonly string[],
+  kins: readonly (Kin | null)[],
+): Promise<Set<string>> {
+  const links = kins.flatMap((kin, at) =>
+    (kin?.parents.slice(kin.open) ?? []).map((parent) => ({ parent, child: ids[at] ?? '' })),
+  )
+  const homes = await whereAre(
+    context,
+    links.map(({ parent }) => parent),
+  )
+  const linked = await askEach(
+    links,
+    ({ parent }) => homes.get(parent),
+    (home, own) => {
+      const items = [Buffer.concat(own.flatMap(({ parent, child }) => [idBytes(parent), idBytes(child)]))]
+      return callScript(context, 'linking', home, { items })
+    },
+  )
+  const isLinked = answered(linked)
+  return new Set(links.flatMap(({ parent, child }, at) => (isLinked[at] === 1 ? [`${parent} ${child}`] : [])))
 }
 
 /** What relatives.lua tells. `parents`: those with an open link first. `from`: where further links begin; empty: nowhere. */
