@@ -26,7 +26,7 @@ local K = keys_of(
 local filter, change, most, until_time, priority, run_at = HEAD[9] or {}, HEAD[10], HEAD[11], HEAD[12], HEAD[13], HEAD[14]
 local kept, limits = keep(K, false)
 local is_final = NEWEST_FIRST[state]
-local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text
+local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text or filter.data
 local filters_error = filter.errorCode or filter.errorText
 -- The others of a final state come later in the list, and ended earlier.
 local is_past = not until_time
