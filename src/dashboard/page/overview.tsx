@@ -83,7 +83,7 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
                   <i aria-hidden="true">{ICONS[kind]}</i>
                   <b>
                     <Name text={queue} />
-                  </b>
+                  </b>{' '}
                   <span>{text}</span>
                   <span class="hidden">{level}</span>
                 </a>
