@@ -21,7 +21,7 @@ export async function heardIn(pond: Millpond): Promise<Heard> {
 
 export const START_WORKERS = 'start workers of this queue; millpond workers lists those that there are'
 
-/** Jobs run, and nobody is left who runs them; undefined: it is not so, or not known. Workers that are full claim nothing, and are heard of. */
+/** Jobs run, and nobody is left who runs them; undefined: not so, or not known. Workers that are full claim nothing, but are heard of. */
 export function workersGone({ queue, counts, lastClaim }: QueueReport, workers: Heard): string | undefined {
   if (workers === null || counts.running === 0 || workers.some((one) => one.queue === queue)) return undefined
   if (lastClaim !== null && lastClaim <= DEFAULTS.store.workerSilence) return undefined

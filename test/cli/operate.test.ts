@@ -222,7 +222,8 @@ test('jobs run, and no worker is left: this is told before limits', async (t) =>
   await store.operations.claim({ queue: 'mails', worker: 'w', limit: 9, lease: 600_000 })
   const { ok } = commandOn(url)
   const short = /mails: 2 jobs run, but no worker was heard of for /
-  const full = /No worker was heard of since 1970-[^;]*; 2 running jobs are those of workers that are gone: they come back/
+  const full =
+    /No worker was heard of since 1970-[^;]*; 2 running jobs are those of workers that are gone: they come back/
   assert.doesNotMatch(await ok('stats'), short)
   const db = new DatabaseSync(url.slice('sqlite:'.length))
   db.exec('update millpond_queues set heard_at = 1000')
@@ -230,10 +231,7 @@ test('jobs run, and no worker is left: this is told before limits', async (t) =>
   const [waiting] = await pond.queue('mails').jobs('waiting')
   const answers = [ok('explain', 'mails'), ok('explain', waiting?.id ?? ''), ok('stats'), ok('top', '--once')]
   for (const told of [...(await Promise.all(answers)), (await commandOn(url).call('doctor')).out]) {
-    const [workers, limit] = [
-      /→ start workers/.exec(told),
-      /→ millpond limits mails --running N/.exec(told),
-    ]
+    const [workers, limit] = [/→ start workers/.exec(told), /→ millpond limits mails --running N/.exec(told)]
     assert.match(told, told.includes('Job ') ? full : short)
     assert.ok(workers !== null && (limit === null || workers.index < limit.index), told)
   }
