@@ -11,7 +11,7 @@ import { jsonText } from '../web/answer.ts'
 import { acted, jobsActed, queuesOf } from './acted.ts'
 import { JSON_LINES, orUsageError, STORE } from './arguments.ts'
 import { counted, grouped } from './figures.ts'
-import { FILTERS, type Filter, filterOf } from './filters.ts'
+import { FILTERS, type Filter, filterOf, noneText } from './filters.ts'
 import { jobObject, jobsTable } from './job-text.ts'
 import { knownQueue, type Opened, withStore } from './open.ts'
 import { ProgressLine } from './progress.ts'
@@ -48,6 +48,12 @@ interface Change {
   isAllowed: boolean
 }
 
+interface Wanted {
+  filter: Filter
+  options: BulkOptions
+  change: Change
+}
+
 type BulkCall = Call<keyof typeof BULK>
 
 export function changeJobs(call: BulkCall, change: Change): Promise<number> {
@@ -65,7 +71,7 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   return withStore(args, async (opened) => {
     const queue = await knownQueue(opened, name)
     const options = { signal: call.stop, ...defined({ limit, after: args.text('after') }) }
-    if (args.flag('dry-run') || !change.isAllowed) return preview(call, queue, filter, options, change)
+    if (args.flag('dry-run') || !change.isAllowed) return preview(call, opened, queue, { filter, options, change })
     return changeAll(call, opened, queue, { filter, options, change })
   })
 }
@@ -105,10 +111,9 @@ const unknown = async ({ pond }: Opened, id: string): Promise<string | undefined
 
 async function preview(
   { args, terminal }: BulkCall,
+  opened: Opened,
   queue: Queue,
-  filter: Filter,
-  options: BulkOptions,
-  change: Change,
+  { filter, options, change }: Wanted,
 ): Promise<number> {
   const found = await change.preview(queue, filter, { ...options, dryRun: 'exact' })
   if (args.flag('json')) {
@@ -119,6 +124,7 @@ async function preview(
     const more = found.count > found.sample.length && found.sample.length > 0 ? ' These are the first ones.' : ''
     terminal.out(`${counted(found.count, 'job')}.${more} Nothing was changed.\n`)
   }
+  if (found.count === 0) terminal.err(await noneText(opened.store, queue, filter))
   if (args.flag('dry-run')) return EXIT.done
   terminal.err('millpond: this cannot be undone: give --yes to do it\n')
   return EXIT.refused
@@ -128,7 +134,7 @@ async function changeAll(
   { args, terminal, stop }: BulkCall,
   opened: Opened,
   queue: Queue,
-  { filter, options, change }: { filter: Filter; options: BulkOptions; change: Change },
+  { filter, options, change }: Wanted,
 ): Promise<number> {
   const line = new ProgressLine(terminal, 'jobs looked at')
   const speed = new Speed()
@@ -145,6 +151,7 @@ async function changeAll(
     ;({ next, changed: count } = report)
     line.clear()
     show(terminal, report, args.flag('json'), change)
+    if (report.matched === 0 && report.next === undefined) terminal.err(await noneText(opened.store, queue, filter))
     return stop.aborted && report.next !== undefined ? stoppedCode(stop) : EXIT.done
   } catch (error) {
     line.clear()

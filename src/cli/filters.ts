@@ -1,8 +1,11 @@
 /** Which jobs a verb is about: the filters of `queue.jobs`, as options. */
 import type { JobsOptions } from '../pond/listing.ts'
+import type { Queue } from '../pond/queue.ts'
+import type { Store } from '../store.ts'
 import { dataFilter } from '../values/data-filter.ts'
 import { defined } from '../values/options.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
+import { didYouMean } from './did-you-mean.ts'
 
 export const FILTERS = {
   group: { value: 'NAME', help: "only jobs of this group; --group='' for those without one" },
@@ -31,4 +34,24 @@ export function filterOf(args: Arguments<keyof typeof FILTERS>, hasData = false)
     pushedFrom: args.moment('pushed-after'),
     pushedBefore: args.moment('pushed-before'),
   })
+}
+
+/** Groups that are looked through for a name that is near. */
+const MAX_GROUPS = 1000
+
+/** Why, perhaps, no job passes; a line for each filter in which a slip is easy. */
+export async function noneText(store: Store, queue: Queue, { errorText, errorCode, group }: Filter): Promise<string> {
+  const lines: string[] = []
+  if (errorText !== undefined) lines.push('--error is matched as it is written: case counts.')
+  if (errorCode !== undefined) {
+    const what = 'is matched as a whole, and as it is written: a code such as HandlerFailed'
+    lines.push(`--error-code ${what}. Text of the message is for --error.`)
+  }
+  if (group !== undefined && group !== '' && store.capabilities.groups) {
+    const names = (await queue.groups({ limit: MAX_GROUPS })).map((one) => one.group)
+    if (!names.includes(group)) {
+      lines.push(`no job of a group ${JSON.stringify(group)} waits or runs${didYouMean(group, names)}`)
+    }
+  }
+  return lines.map((line) => `millpond: ${line}\n`).join('')
 }

@@ -15,13 +15,8 @@ export function jobObject(job: JobInfo, payloads: boolean): object {
   return payloads ? { ...facts, data, progress, result } : facts
 }
 
-/** Nearly all errors have this code, which then tells nothing. */
-const USUAL = 'HandlerFailed'
-
-function errorText({ error }: JobInfo): string {
-  if (error === null) return NONE
-  return error.code === USUAL ? error.message : `${error.code}: ${error.message}`
-}
+/** Begins with what `--error-code` takes; the rest is for `--error`. */
+const errorText = ({ error }: JobInfo): string => (error === null ? NONE : `${error.code}: ${error.message}`)
 
 interface Column {
   head: string

@@ -10,7 +10,7 @@ import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { counted } from '../figures.ts'
 import { jsonData, jsonLines } from '../json-data.ts'
-import { knownQueue, withStore } from '../open.ts'
+import { knownQueue, type Opened, withStore } from '../open.ts'
 import { ProgressLine } from '../progress.ts'
 import { Speed } from '../speed.ts'
 import { UsageError } from '../usage-error.ts'
@@ -55,7 +55,7 @@ export const verb = defineVerb<Name>({
     }
     const options = optionsOf(args)
     const data = await jsonData(terminal, args.operand(1))
-    return withStore(args, async (opened) => {
+    const push = async (opened: Opened) => {
       const name = args.operand(0)
       const queue = args.flag('new')
         ? opened.pond.queue(orUsageError('', () => checkQueueName(name)))
@@ -72,7 +72,8 @@ export const verb = defineVerb<Name>({
         if (pushed.existing) terminal.err('A job with this key or id is there already: nothing was pushed.\n')
       }
       return EXIT.done
-    })
+    }
+    return withStore(args, push, { mayMigrate: !args.flag('dry-run') })
   },
 })
 
