@@ -7,6 +7,7 @@ import { checkObject, checkOptions, defined, type Rules } from '../values/option
 import { Refusal, refuseUnknownJob } from '../web/problem.ts'
 import { type Call, mustNotBeLog, mustOperate } from './context.ts'
 import { isJob, isName } from './reads.ts'
+import { changeText } from './told.ts'
 
 const isAny = (): boolean => true
 const isArray = (value: unknown): boolean | string => Array.isArray(value) || 'an array'
@@ -36,8 +37,11 @@ export async function override(call: Call, body: object): Promise<object> {
   const rules: Rules<Body> = { queue: isName, settings: isAny }
   const { queue, settings } = checkOptions<Body>(body as Body, rules, 'override', ['queue', 'settings'])
   await call.operated(queue)
-  await call.pond.queue(queue).override(settings)
-  await call.acted('override', queue, { settings: Object.keys(settings) })
+  const own = call.pond.queue(queue)
+  const before = await own.settings()
+  await own.override(settings)
+  const detail = changeText(before, await own.settings())
+  await call.acted('override', queue, { settings: Object.keys(settings), ...defined({ detail }) })
   return {}
 }
 
@@ -49,8 +53,11 @@ export async function clear(call: Call, body: object): Promise<object> {
     'names',
   ])
   await call.operated(queue)
-  await call.pond.queue(queue).clearOverrides(checkSettingNames(names))
-  await call.acted('clear', queue, { settings: names })
+  const own = call.pond.queue(queue)
+  const before = await own.settings()
+  await own.clearOverrides(checkSettingNames(names))
+  const detail = changeText(before, await own.settings())
+  await call.acted('clear', queue, { settings: names, ...defined({ detail }) })
   return {}
 }
 

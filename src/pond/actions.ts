@@ -64,7 +64,7 @@ function recordOf({ who, ...event }: ActionEvent, now: number): JobRecord {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
-const OPTIONAL = { id: isText, schedule: isText, group: isText, settings: isTexts }
+const OPTIONAL = { id: isText, schedule: isText, group: isText, settings: isTexts, detail: isText }
 const THROUGH: readonly unknown[] = ['dashboard', 'http', 'cli', 'mcp'] satisfies ActionEvent['through'][]
 
 /** undefined: it is something else. */

@@ -32,6 +32,8 @@ export interface ActionEvent {
   group?: string
   /** The settings, where they were changed. */
   settings?: readonly string[]
+  /** More of what was done, such as `running 1 → 20` or `state: dead, error: …`; no payload, and no text that was searched for in one. */
+  detail?: string
   /** How many jobs were changed; of other actions, 1. */
   count: number
 }

@@ -40,6 +40,7 @@ for (const { name, place, skip = false } of STORES.filter(({ name: one }) => one
       [...by, 'pause', 'orders', 1],
     ])
     assert.doesNotMatch(all.text, /canary/)
+    assert.equal(all.body.actions[0].detail, 'state: waiting, data: …')
     const first = await ask('actions', { limit: 1, queue: 'orders' })
     assert.deepEqual(told(first), [[...by, 'cancelAll', 'orders', 5]])
     assert.deepEqual(told(await ask('actions', { after: first.body.next })), [[...by, 'pause', 'orders', 1]])
@@ -113,6 +114,27 @@ test('what cannot be kept is told of, and the action stays done', async (t) => {
   assert.equal((await ask('pause', { queue: 'orders' })).status, 200)
   assert.deepEqual(errors, ['StoreUnavailable'])
   assert.equal((await pond.queue('orders').stats()).paused, true)
+})
+
+test('tells what settings were and are, and which jobs a bulk change was for, without a text', async (t) => {
+  const pond = await pondOf(t)
+  pond.on('dead', () => {})
+  const queue = pond.queue('orders', { retry: { attempts: 1 }, limits: { running: 1 }, lease: '30s' })
+  const { ask } = await startDashboard(t, pond)
+  await queue.push({ secret: 'canary' }, { group: 'tenant-7' })
+  const worker = queue.work(() => Promise.reject(new Error('canary')))
+  await until(async () => (await queue.stats()).counts.dead === 1, 'a dead job')
+  await worker.close()
+  await ask('override', { queue: 'orders', settings: { limits: { running: 20 }, lease: '2m' } })
+  await ask('clear', { queue: 'orders', names: ['running'] })
+  const search = { state: 'dead', group: 'tenant-7', errorText: 'canary', data: { path: ['secret'], value: 'canary' } }
+  await ask('bulk', { queue: 'orders', action: 'requeue', search })
+  const { body, text } = await ask('actions')
+  assert.deepEqual(
+    body.actions.map(({ detail }: Answer) => detail),
+    ['state: dead, group: tenant-7, error: …, data: …', 'running 20 → 1', 'lease 30s → 2m, running 1 → 20'],
+  )
+  assert.doesNotMatch(text, /canary|secret/)
 })
 
 describe('the page', { skip: noBrowser }, () => {

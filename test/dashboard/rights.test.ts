@@ -191,7 +191,7 @@ test('each action is told of: who, what, how many', async (t) => {
   assert.deepEqual(events, [
     { ...by, action: 'pause', count: 1 },
     { ...by, action: 'cancel', count: 1, id: ids[0] },
-    { ...by, action: 'cancelAll', count: 2 },
+    { ...by, action: 'cancelAll', count: 2, detail: 'state: waiting' },
   ])
   assert.deepEqual(heard, events)
 })

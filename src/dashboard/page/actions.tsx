@@ -65,7 +65,7 @@ const words = (action: string): string => action.replace(/[A-Z]/g, (letter) => `
 
 const Row = ({
   store,
-  action: { at, who, through, action, queue, id, schedule, group, settings, count: jobs },
+  action: { at, who, through, action, queue, id, schedule, group, settings, detail, count: jobs },
 }: RowProps) => (
   <tr>
     <th scope="row">
@@ -90,7 +90,9 @@ const Row = ({
           {id.slice(-12)}
         </a>
       )}{' '}
-      {[schedule, group !== undefined && `group ${group || 'none'}`, settings?.join(', ')].filter(Boolean).join(' ')}
+      {[schedule, group !== undefined && `group ${group || 'none'}`, detail ?? settings?.join(', ')]
+        .filter(Boolean)
+        .join(' ')}
     </td>
     <td class="num" data-label="Jobs">
       {/All$/.test(action) || id !== undefined || jobs > 1 ? count(jobs) : ''}

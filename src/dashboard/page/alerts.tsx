@@ -25,7 +25,11 @@ const StoreAlerts = ({ store, title }: { store: string; title: string | undefine
     <section>
       {title !== undefined && <h2>{title}</h2>}
       <Fault text={fault} />
-      {rules === null && <Empty>No program watches any rules here: see `alerts` in the documentation.</Empty>}
+      {rules === null && (
+        <Empty>
+          No program watches any rules here: see <code>alerts</code> in the documentation.
+        </Empty>
+      )}
       {rules?.length === 0 && <Empty>There is no rule for a queue that you may see.</Empty>}
       {rules != null && rules.length > 0 && (
         <table class="alerts">

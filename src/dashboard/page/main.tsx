@@ -11,7 +11,7 @@ import { Actions } from './actions.tsx'
 import { Alerts } from './alerts.tsx'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
-import { onKeys } from './keys.ts'
+import { onKeys, PALETTE_KEY } from './keys.ts'
 import { connect, type Live, useLive } from './live.ts'
 import { Login } from './login.tsx'
 import { Notices } from './notices.tsx'
@@ -75,9 +75,9 @@ const App = () => {
           <i aria-hidden="true" />
           {STATES[live.state]}
         </span>
-        <button type="button" class="quiet find" aria-label="Go to … ⌘K" onClick={() => setOpen(true)}>
+        <button type="button" class="quiet find" aria-label={`Go to … ${PALETTE_KEY}`} onClick={() => setOpen(true)}>
           <i aria-hidden="true">⌕</i>
-          <span>Go to …</span> <kbd>⌘K</kbd>
+          <span>Go to …</span> <kbd>{PALETTE_KEY}</kbd>
         </button>
         <button type="button" class="icon" aria-label="Light, dark, or as the system" onClick={cycleTheme}>
           ◐

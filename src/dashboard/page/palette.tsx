@@ -1,4 +1,4 @@
-/** ⌘K: everywhere, and what can be done here, by a few letters. */
+/** ⌘K or Ctrl+K: everywhere, and what can be done here, by a few letters. */
 import { useRef, useState } from 'preact/hooks'
 import type { Tick } from '../views.ts'
 import { act } from './notices.tsx'

@@ -34,6 +34,8 @@ export const scheduleLink = (store: string, name: string): string =>
 export const go = (link: string): void => {
   location.hash = link
 }
+/** The same, in place of where the page is: the way back leaves it out. */
+export const replace = (link: string): void => location.replace(link)
 
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash)
