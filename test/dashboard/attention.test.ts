@@ -4,7 +4,6 @@ import { describe, type TestContext, test, after as whole } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import type { QueueStats } from '../../src/store.ts'
 import { after } from '../support/cleaning.ts'
-import { until } from '../support/until.ts'
 import { closeBrowser, noBrowser, visit } from './browser.ts'
 import { type Answer, firstTick, startDashboard } from './fixture.ts'
 
