@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ClaimedJob, NewJob, PushOutcome, Store } from '../../src/store.ts'
+import { newId } from '../support/jobs.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'
 
@@ -12,19 +13,18 @@ type Name = 'a' | 'b' | 'c' | 'd'
 
 /** One graph: jobs by their names, in the queue of the parents or that of the children. */
 class Graph {
-  readonly #prefix: string
+  readonly #ids: Record<Name, string> = { a: newId(), b: newId(), c: newId(), d: newId() }
   readonly parents: string
   readonly children: string
   readonly outcomes = new Map<Name, PushOutcome>()
   #claims: readonly ClaimedJob[] = []
 
   constructor(number: number) {
-    this.#prefix = `${process.pid}.${number}`
-    this.parents = `p${this.#prefix}`
-    this.children = `c${this.#prefix}`
+    this.parents = `p${process.pid}.${number}`
+    this.children = `c${process.pid}.${number}`
   }
 
-  id = (name: Name): string => `${this.#prefix}.${name}`
+  id = (name: Name): string => this.#ids[name]
 
   job(name: Name, given: Partial<NewJob> = {}): NewJob {
     return {

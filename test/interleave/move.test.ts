@@ -27,7 +27,8 @@ const JOBS = 2
 const LATER = 61_000
 /** In ms. Workers are slow, but not lost. */
 const LEASE = 3_600_000
-const KEEP = 24 * 3_600_000
+/** In ms: longer than any race, whose clock goes on by LONG_WAIT at each turn of the event loop. */
+const KEEP = 3650 * 24 * 3_600_000
 /** In ms: the longest wait of a move for jobs that run. */
 const WAIT = 250
 /** In ms: that each turn takes when the race is over. */
