@@ -352,7 +352,7 @@ begin
     v_state := case when v_later then 'scheduled' else 'waiting' end;
     v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
     if v_linked then
-      if v_follows and job.after <> '{}' then raise exception 'InvalidOption: a job with follow has no after' using errcode = '22023'; end if;
+      if v_follows and job.after <> '{}' then raise exception 'InvalidOption: follow goes without after' using errcode = '22023'; end if;
       select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
       if v_parents.orphan is not null then
         if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
