@@ -265,6 +265,22 @@ begin
     or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
 end $$;
 
+-- Jobs were just stored whose ids others may have had: the closed links of those are none of theirs.
+create or replace function millpond.forget_links(p_ids uuid[]) returns void
+language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_gone record;
+begin
+  if not exists (select from millpond.links where parent = any (p_ids) and not is_open) then return; end if;
+  for v_gone in delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children loop
+    -- One that was restored waits for the new job.
+    update millpond.children set after = array_remove(after, v_gone.parent) where id = any (v_gone.children)
+      and not exists (select from millpond.links where parent = v_gone.parent and is_open and children.id = any (links.children));
+  end loop;
+end $$;
+
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
 create or replace function millpond.prune_links(p_now bigint) returns void
 language plpgsql

@@ -188,7 +188,10 @@ begin
       on conflict do nothing;
     end if;
     v_outcomes := array(
-      select case when outcome like 'pushed %' or outcome like 'replaced %' then 'withheld ' || given.id else outcome end
+      -- A job of the call, whose key or id another one has, is not there either.
+      select case when outcome like 'pushed %' or outcome like 'replaced %'
+        or outcome like 'existing %' and 'pushed ' || split_part(outcome, ' ', 2) = any (v_outcomes)
+        then 'withheld ' || given.id else outcome end
       from rows from (json_to_recordset(v_jobs) as (id uuid)) with ordinality as given(id, nth)
       join unnest(v_outcomes) with ordinality as each(outcome, nth) on each.nth = given.nth order by given.nth);
   end;
@@ -329,6 +332,7 @@ begin
   if v_doubt and (known_ids(push_graph_list.ids) is not null or removed_fence() > v_fence) then
     raise exception 'an id of the push was stored or removed meanwhile: push again' using errcode = '40001';
   end if;
+  if v_doubt then perform forget_links(push_graph_list.ids); end if;
   v_children := push_graph_list.children || push_graph_list.outer_children;
   v_parents := array(
     select push_graph_list.ids[parent] from unnest(push_graph_list.parents) with ordinality as link(parent, nth) order by nth

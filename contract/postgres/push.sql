@@ -252,6 +252,7 @@ begin
       v_count := cardinality(v_new);
     end if;
     if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = any (v_new); end if;
+    perform forget_links(v_new);
   end if;
   if v_line = -1 and v_count > 0 then
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
@@ -265,8 +266,7 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh once after onDead within; data is a
--- tagged text. For jobs with after or within see push-graph.sql.
+-- jobs: objects as README.md lists them; data is a tagged text. For after, onDead and within see push-graph.sql.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -387,10 +387,10 @@ begin
     v_state := case when v_later then 'scheduled' else 'waiting' end;
     v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
     if v_linked then
-      if v_follows then raise exception 'InvalidOption: a job with follow has no after' using errcode = '22023'; end if;
+      if v_follows and job.after <> '{}' then raise exception 'InvalidOption: follow goes without after' using errcode = '22023'; end if;
       select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
       if v_parents.orphan is not null then
-        delete from keys where queue = v_queue.id and key = job.key;
+        if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);
         continue;
       end if;
@@ -417,11 +417,11 @@ begin
       end if;
       if v_existing is null and (v_doubt or not v_fresh) then
         if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
+        perform forget_links(array[job.id]);
       end if;
     end if;
     if v_existing <> job.id then
-      v_given := v_given || job.id;
-      v_stands := v_stands || v_existing;
+      select v_given || job.id, v_stands || v_existing into v_given, v_stands;
     end if;
     if v_met like 'replaced %' then
       v_outcomes := v_outcomes || v_met;

@@ -19,14 +19,16 @@ begin
       'parents', parents.ids[1:v_limit], 'children', known.ids[1:v_limit],
       'more', greatest(cardinality(parents.ids), cardinality(known.ids)) > v_limit) end order by given.nth)
     from unnest(relatives.ids) with ordinality as given(id, nth)
-    left join lateral (select queue, state from jobs where jobs.id = given.id offset 0) as job on true
-    left join children as own on own.id = given.id
+    left join lateral (select queue, state, place from jobs where jobs.id = given.id offset 0) as job on true
+    -- Not that of a job with this id that is gone.
+    left join children as own on own.id = given.id and own.place = job.place
     cross join lateral (
       select array(
         select id from unnest(own.after) as parent(id) where job.state = 'blocked' or is_known(id) order by id limit v_limit + 1) as ids
     ) as parents cross join lateral (
       select array(
         select distinct children.id from links cross join lateral unnest(links.children) as child join children on children.id = child
-        where links.parent = given.id order by 1 limit v_limit + 1) as ids
+        where links.parent = given.id and exists (select from jobs where jobs.id = children.id and jobs.place = children.place)
+        order by 1 limit v_limit + 1) as ids
     ) as known);
 end $$;

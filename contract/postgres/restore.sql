@@ -54,6 +54,7 @@ begin
     return false;
   end;
   v_since := millpond.removed_fence();
+  perform millpond.forget_links(v_ids);
   if v_since > v_removed then update millpond.waiting set fence = v_since where id = any (v_ids) and fence < v_since; end if;
   insert into millpond.arrivals (queue, groups)
   select queue, array_agg(coalesce("group", '') order by place) from unnest(v_jobs) where line = -1 group by queue;
@@ -191,6 +192,7 @@ begin
     end if;
     job.fence := greatest(coalesce(given.fence, 0), removed_fence());
     update waiting set fence = job.fence where id = job.id and fence <> job.fence;
+    perform forget_links(array[job.id]);
     v_segment := -1;
     v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled'
       then v_queue.keep_dead end;
