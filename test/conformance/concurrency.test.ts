@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { claim, conformance, running } from './suite.ts'
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
@@ -91,6 +92,11 @@ conformance('concurrency', {
     clock.now += 10
     const swept = await Promise.all(times(10, () => store.operations.sweep({ limit: 20 })))
     const lost = swept.flatMap(({ lost }) => lost.map(({ id }) => id))
+    // What a slow part of a store has done is told by a later sweep.
+    await until(async () => {
+      if (lost.length < 50) lost.push(...(await store.operations.sweep({ limit: 20 })).lost.map(({ id }) => id))
+      return lost.length >= 50
+    }, 'all are told')
     assert.equal(lost.length, 50)
     assert.equal(new Set(lost).size, 50)
   },
