@@ -54,6 +54,14 @@ export function familyCpu(pid: number): number {
   return children.reduce((sum, { own }) => sum + own, parent.own + parent.ended)
 }
 
+/** Seconds of a process and of all processes under it, those that ended included. NaN where there is no `/proc`. */
+export function treeCpu(root: number): number {
+  const all = processes()
+  if (all === undefined) return Number.NaN
+  const isWithin = (pid: number): boolean => pid === root || (pid > 1 && isWithin(all.get(pid)?.parent ?? 0))
+  return [...all].reduce((sum, [pid, { own, ended }]) => (isWithin(pid) ? sum + own + ended : sum), 0)
+}
+
 /** The most that the process ever had in memory, in bytes; NaN of one that has ended, and where there is no `/proc`. */
 export function peakMemory(pid: number | undefined): number {
   try {

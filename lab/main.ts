@@ -16,6 +16,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   priorities: async () => play(program, (await import('./priorities/experiment.ts')).priorities, args),
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
   move: async () => play(program, (await import('./move/experiment.ts')).moving, args),
+  views: async () => play(program, (await import('./views/experiment.ts')).views, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),
   metrics: async () => play(program, (await import('./metrics/experiment.ts')).metrics, args),
   isolation: async () => play(program, (await import('./isolation/experiment.ts')).isolation, args),

@@ -1,6 +1,6 @@
 /**
- * Calls of the store's interface, where a store is measured without queues and workers around it. No other file in lab/ knows that
- * interface.
+ * Calls of the store's interface, where a store is measured without queues and workers around it. Besides `views/`, no other file in lab/
+ * knows that interface.
  */
 import type { ClaimedJob, NewJob, Store } from '../src/store.ts'
 import { openStore } from '../src/stores/open.ts'

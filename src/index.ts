@@ -29,7 +29,9 @@ export type {
   UpdateAllOptions,
   UpdateFilter,
 } from './pond/bulk-options.ts'
+export type { Callback, PushedWithCallback } from './pond/callback.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
+export type { Graph, GraphNode, GraphOptions } from './pond/graph.ts'
 export type { ResultOptions } from './pond/internals.ts'
 export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
@@ -46,6 +48,7 @@ export {
   type QueuePlanOptions,
 } from './pond/plan.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
+export type { GraphJob, GraphJobOptions, PushAllOptions } from './pond/push-all.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
 export type { ScheduleOptions } from './pond/schedule-options.ts'
@@ -61,6 +64,7 @@ export type {
   JobError,
   JobState,
   LiveState,
+  OnDead,
   ReplicaQuery,
   SettingName,
   Totals,
@@ -74,6 +78,7 @@ export type { ActionEvent, AttemptEvent, JobEvent, PondEvents, Timings } from '.
 export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { LogLine } from './values/job-log.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
+export type { ParentJob } from './values/parent-jobs.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'
 export type { SealKey, SealOptions } from './values/seal.ts'

@@ -298,6 +298,8 @@ export interface PushInTransaction {
   /** An open transaction of the caller, or the `query` of a transaction of `begin`. */
   tx: unknown
   jobs: readonly NewJob[]
+  /** As of `push`. */
+  whole?: boolean
   /** Of the queue, if `takesSettings`. */
   settings?: QueueSettings
 }

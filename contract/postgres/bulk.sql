@@ -2,10 +2,10 @@
 -- In:  queue, state; change: requeue, cancel, remove or update; "limit": changes so many at most, 0: only counts; after: the next of the
 --      step before, or null; filter: JSON, as of list, or null; "until": only those that were in the state at this time, null: all;
 --      priority, run_at: of an update, null: stays.
--- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the list
---      ended; at: the time.
+-- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the
+--      list ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
---      another transaction holds is left alone, as it is changing. A call looks at 20,000 jobs at the most, at 1,000
+--      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most, at 1,000
 --      if they are blocked or waiting, and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and
 --      an update passes over jobs that are as it would make them, so no job is changed twice.
 
@@ -21,7 +21,7 @@ as $$
 #variable_conflict use_column
 declare
   v_large constant bigint  := 16777216;
-  v_look  constant integer := case when bulk.state in ('blocked', 'waiting') then greatest(bulk."limit", 1000) else 20000 end;
+  v_look  constant integer := case when bulk.state in ('blocked', 'waiting') then greatest(bulk."limit", 1000) else 10000 end;
   v_table constant text    := case when bulk.state in ('blocked', 'scheduled', 'waiting') then 'waiting'
     when bulk.state in ('running', 'done') then bulk.state else 'retired' end;
   v_queue integer;
@@ -54,6 +54,7 @@ begin
   if bulk.filter ? 'errorText' then v_tests := v_tests || (may_have('$1 ->> ''errorText''', bulk.filter ->> 'errorText')
     || ' and strpos(field(error, ''message''), $1 ->> ''errorText'') > 0'); end if;
   if bulk.filter ? 'text' then v_tests := v_tests || 'encoding = ''json'' and strpos(data, $1 ->> ''text'') > 0'::text; end if;
+  if bulk.filter ? 'data' then v_tests := v_tests || 'encoding = ''json'' and millpond.data_has(data, $1 -> ''data'')'::text; end if;
   if bulk."until" is not null then v_tests := v_tests || case
     when v_table in ('retired', 'done') then '(finished_at < $2 or finished_at = $2 and due_at < $2)'
     when v_table = 'running' then 'pushed_at <= $2 and started_at <= $2'
@@ -74,7 +75,7 @@ begin
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
       order by finished_at desc, place desc limit $9', v_table) end;
   v_look_at := 'select id, row_at as row, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
-    || case when bulk.filter ? 'text' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
+    || case when bulk.filter ?| '{text,data}' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at
     using bulk.filter, bulk."until", bulk.priority, bulk.run_at, bulk.at, v_queue, v_key, v_place, v_look, bulk.state
   loop

@@ -52,18 +52,28 @@ as $$
 #variable_conflict use_column
 declare
   v_limits limits;
-  v_names  text[];
+  v_names  text[] := '{}';
+  v_name   text   := groups.after;
+  v_from   text;
 begin
   select each.* into v_limits from limits as each join queues as q on q.id = each.queue where q.name = groups.queue;
   if v_limits.grouped is not true then return; end if;
-  v_names := array(
-    select name from (
-      select name from groups as known where known.queue = v_limits.queue
-      union
-      select name from group_limits as own where own.queue = v_limits.queue
-      union
-      select unnest(a.groups) from arrivals as a where a.queue = v_limits.queue
-    ) as each where (groups.after is null or name > groups.after) and (groups."group" is null or name = groups."group") order by name);
+  if groups."group" is not null then v_names := array(select groups."group" where groups.after is null or groups."group" > groups.after);
+  else
+    -- From name to name through the indexes, each at least the one before and a character: so no other group is looked at, however many
+    -- there are, and none is left out that has something.
+    while cardinality(v_names) < groups."limit" loop
+      v_from := coalesce(v_name || chr(1), '');
+      v_name := least(
+        (select coalesce("group", '') from waiting where waiting.queue = v_limits.queue and state = 'waiting' and line = -1
+          and coalesce("group", '') >= v_from order by coalesce("group", '') limit 1),
+        (select coalesce("group", '') from running where running.queue = v_limits.queue and line < 0 and line = -1
+          and coalesce("group", '') >= v_from order by coalesce("group", '') limit 1),
+        (select name from group_limits as own where own.queue = v_limits.queue and name >= v_from order by name limit 1));
+      exit when v_name is null;
+      v_names := v_names || v_name;
+    end loop;
+  end if;
   return query
     select json_build_object('group', name, 'limits', own, 'waiting', waits.waiting, 'running', running,
       'nextStart', case when first is not null and (most is null or running < most) then wait end)

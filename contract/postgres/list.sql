@@ -66,6 +66,32 @@ language sql immutable as $$
     + coalesce(octet_length(j.log), 0)::bigint
 $$;
 
+-- Whether data, JSON of whatever form, have the value at the place: contract/operations.md, list.
+create or replace function millpond.data_has(p_data text, p_wanted jsonb) returns boolean
+language plpgsql immutable as $$
+declare
+  v_value constant text := p_wanted ->> 'value';
+  v_at    json;
+  v_name  text;
+begin
+  v_at := p_data::json;
+  for v_name in select jsonb_array_elements_text(p_wanted -> 'path') loop
+    if json_typeof(v_at) is distinct from 'object' then return false; end if;
+    v_at := v_at -> v_name;
+  end loop;
+  return case json_typeof(v_at)
+    when 'string' then v_at #>> '{}' = v_value
+    when 'boolean' then v_at #>> '{}' = v_value
+    when 'null' then v_value = 'null'
+    when 'number' then case when v_value ~ '^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$'
+      then (v_at #>> '{}')::numeric = v_value::numeric else false end
+    else false
+  end;
+-- It is no JSON, or holds a text or a number that PostgreSQL has not.
+exception when others then
+  return false;
+end $$;
+
 create or replace function millpond.matches(j millpond.jobs, p_filter jsonb) returns boolean
 language sql immutable as $$
   select coalesce(j."group", '') = coalesce(p_filter ->> 'group', j."group", '')
@@ -75,6 +101,7 @@ language sql immutable as $$
     and j.pushed_at >= coalesce((p_filter ->> 'pushedFrom')::bigint, j.pushed_at)
     and (p_filter ->> 'pushedBefore' is null or j.pushed_at < (p_filter ->> 'pushedBefore')::bigint)
     and (p_filter ->> 'text' is null or j.encoding = 'json' and strpos(j.data, p_filter ->> 'text') > 0)
+    and (p_filter ->> 'data' is null or j.encoding = 'json' and millpond.data_has(j.data, p_filter -> 'data'))
 $$;
 
 create or replace function millpond.list(
@@ -97,7 +124,6 @@ declare
   v_seen    integer := 0;
   v_bytes   bigint  := 0;
   v_count   integer;
-  v_matches boolean;
   v_job     jobs%rowtype;
   at        record;
 begin
@@ -105,17 +131,24 @@ begin
   <<pages>>
   loop
     v_count := 0;
-    for at in select * from page(v_queue, list.state, v_chunk, v_key, v_place) loop
+    -- A job that does not pass is not read as a whole: a statement for each would take longer than the look.
+    for at in
+      select job.*, look.matches, look.bytes from page(v_queue, list.state, v_chunk, v_key, v_place) as job
+      left join lateral (
+        select matches(jobs, list.filter) as matches, case when list.filter ?| '{text,data}' then bytes_in(jobs) end as bytes from jobs
+        where list.filter is not null and jobs.id = job.id offset 0
+      ) as look on true
+    loop
       v_count := v_count + 1;
       v_key := at.key;
       v_place := at.place;
-      select * into v_job from jobs where id = at.id;
-      v_matches := list.filter is null or matches(v_job, list.filter);
-      if v_matches then
+      if list.filter is null or at.matches then
+        select * into v_job from jobs where id = at.id;
         v_found := v_found + 1;
         v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_place));
+        v_bytes := v_bytes + bytes_in(v_job);
+      else v_bytes := v_bytes + coalesce(at.bytes, 0);
       end if;
-      if v_matches or list.filter ? 'text' then v_bytes := v_bytes + bytes_in(v_job); end if;
       exit pages when v_found = list."limit" or v_bytes >= v_large;
     end loop;
     v_seen := v_seen + v_count;

@@ -127,6 +127,29 @@ begin
   return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('blocked', 'scheduled', 'waiting')), 0);
 end $$;
 
+-- Notes that jobs were pushed, once for all of a queue and state. Returns the number of the note.
+create or replace function millpond.note_pushed(p_queue integer, p_waiting integer, p_scheduled integer, p_blocked integer) returns bigint
+language sql as $$
+  with noted as (
+    insert into millpond.moves (queue, segment, was, becomes, cause, count)
+    select p_queue, -1, 'new', state, 'push', count
+    from (values ('waiting', p_waiting), ('scheduled', p_scheduled), ('blocked', p_blocked)) as pushed(state, count)
+    where count > 0
+    returning id
+  )
+  select max(id) from noted
+$$;
+
+-- One push in some thousands adds up what was noted, as sweeps do: where nobody works, nobody sweeps, and `stats` reads every note that is
+-- left. The last step of a call that is its own transaction and holds no queue's room, since others may wait for the totals.
+create or replace function millpond.add_up_some(p_move bigint) returns void
+language plpgsql as $$
+begin
+  if p_move & 1023 = 0 and pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then
+    perform setval('millpond.swept_moves', coalesce(millpond.add_up(null, last_value), last_value)) from millpond.swept_moves;
+  end if;
+end $$;
+
 -- data: JSON texts, in step with the ids.
 -- A call whose answer was lost may still be on its way when it is made again, and come in when its jobs have long been done. So whoever
 -- makes it again notes that down, for an hour, and while such a note is there fresh ids are looked for as well.
@@ -162,6 +185,7 @@ declare
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
+  v_move     bigint;
 begin
   perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost,
     push_list.trace);
@@ -216,8 +240,8 @@ begin
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
   insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
-  returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
-  into v_asleep, v_doubt;
+  returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats), id
+  into v_asleep, v_doubt, v_move;
   if v_doubt or not v_fresh then
     v_known := known_ids(push_list.ids);
     if v_known is not null then
@@ -234,6 +258,7 @@ begin
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
   end if;
   if v_asleep and v_count > 0 and v_soon then perform ring('work', push_list.queue, push_list.own); end if;
+  if push_list.own and v_limit is null then perform add_up_some(v_move); end if;
   if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
@@ -273,6 +298,11 @@ declare
   v_remember bigint;
   v_ring     text[] := '{}';
   v_count    integer;
+  v_waiting  integer := 0;
+  v_later_on integer := 0;
+  v_blocked  integer := 0;
+  v_move     bigint;
+  v_bounded  boolean := false;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
   v_state    text;
@@ -294,6 +324,10 @@ begin
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
+      perform note_pushed(v_id, v_waiting, v_later_on, v_blocked);
+      v_waiting := 0;
+      v_later_on := 0;
+      v_blocked := 0;
       v_name := job.queue;
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
@@ -303,6 +337,7 @@ begin
           raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
         end if;
         v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
+        v_bounded := true;
       end if;
     end if;
     if not v_sees and not v_fresh then
@@ -403,8 +438,10 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, segment, was, becomes, cause, count)
-    values (v_queue.id, -1, 'new', v_state, 'push', 1);
+    if v_state = 'blocked' then v_blocked := v_blocked + 1;
+    elsif v_state = 'scheduled' then v_later_on := v_later_on + 1;
+    else v_waiting := v_waiting + 1;
+    end if;
     if v_linked then
       perform link(job.id, v_parents.open, v_parents.closed, job."onDead", v_parents.children, v_parents.failed, v_parents.became, v_now);
       v_noted := v_noted || v_parents.open;
@@ -420,6 +457,7 @@ begin
     insert into arrivals (queue, groups)
     select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
+  v_move := note_pushed(v_id, v_waiting, v_later_on, v_blocked);
   if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
   if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', v_now)); end if;
   foreach v_name in array v_ring loop
@@ -428,72 +466,6 @@ begin
     else perform pg_notify('millpond', 'work:' || v_name);
     end if;
   end loop;
+  if push_jobs.own and not v_bounded then perform add_up_some(v_move); end if;
   return v_outcomes;
 end $$;
-
--- A UUIDv7 (RFC 9562): 48 bits of time, the rest random but for version and variant.
-create or replace function millpond.new_id() returns uuid
-language sql volatile as $$
-  select encode(
-    set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(millpond.time_of(null)) from 3) from 1 for 6), 52, 1),
-      53, 1),
-    'hex')::uuid
-$$;
-
--- One job, in the caller's transaction: select millpond.push('emails', '{"to":"a@example.org"}'). delay and timeout in ms.
--- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
--- `after`: it waits until these jobs are done; `on_dead`: else it is cancelled, or may `run`; `within`: see contract/graphs.md.
-create or replace function millpond.push(
-  queue text, data text, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
-) returns uuid
-language plpgsql security definer set search_path = millpond, pg_temp
-as $$
-#variable_conflict use_variable
-declare
-  v_outcome text;
-begin
-  if queue is null or queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
-    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
-      using errcode = '22023';
-  elsif data is null then
-    raise exception 'InvalidOption: data is null; push ''null'' to mean the JSON value' using errcode = '22023';
-  elsif coalesce(delay, -1) not between 0 and 8640000000000000 then
-    raise exception 'InvalidOption: delay is at least 0 ms' using errcode = '22023';
-  elsif on_dead is null or on_dead not in ('cancel', 'run') then
-    raise exception 'InvalidOption: on_dead is cancel or run' using errcode = '22023';
-  elsif cardinality(after) > 10000 then
-    raise exception 'InvalidOption: after has 10000 ids at most' using errcode = '22023';
-  elsif timeout not between 1 and 2073600000 then
-    raise exception 'InvalidOption: timeout is 1 to 2073600000 ms, 24 days' using errcode = '22023';
-  end if;
-  perform check_data(data);
-  v_outcome := (push_jobs(json_build_array(json_build_object(
-    'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
-    'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,
-    'cost', cost, 'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null, 'after', after, 'onDead', on_dead,
-    'within', within)), false))[1];
-  if v_outcome like 'orphan %' then
-    raise exception 'ParentUnknown: there is no job %, or it has ended', split_part(v_outcome, ' ', 3) using errcode = 'MP005';
-  end if;
-  return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
-end $$;
-
-create or replace function millpond.push(
-  queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
-) returns uuid
-language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after,
-  on_dead, within) $$;
-
-create or replace function millpond.push(
-  queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
-) returns uuid
-language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after,
-  on_dead, within) $$;

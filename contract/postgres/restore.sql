@@ -5,20 +5,17 @@
 -- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
 --      does. So of a push and a restore of one id at the same time, the later one finds the other's.
 
--- Jobs that are all scheduled or waiting, in few statements. False: an id or a key is known already, and nothing was stored.
+-- Jobs that are all scheduled or waiting, in few statements; their queues are there. False: an id or a key is known already, and nothing
+-- was stored.
 create or replace function millpond.restore_live(p_records json, p_now bigint) returns boolean
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_name    text;
   v_jobs    millpond.waiting[];
   v_ids     uuid[];
   v_removed bigint := millpond.removed_fence();
   v_since   bigint;
 begin
-  for v_name in select distinct queue from json_to_recordset(p_records) as each(queue text) loop
-    perform millpond.queue_of(v_name);
-  end loop;
   v_jobs := array(
     select row(
       nextval('millpond.place'), coalesce(pushed_at, p_now), due_at, timeout, started_at, id, queue_id,
@@ -78,6 +75,9 @@ as $$
 #variable_conflict use_column
 declare
   v_now      bigint  := time_of(restore.now);
+  v_queues   text[];
+  v_soon     boolean;
+  v_live     boolean;
   v_outcomes text[]  := '{}';
   v_ring     text[]  := '{}';
   v_keep     bigint;
@@ -94,17 +94,22 @@ declare
 begin
   perform read_committed();
   perform enter(true);
+  -- In one pass: parsing the list takes most of the time.
+  select array_agg(distinct queue), bool_or(state = 'scheduled' and "dueAt" <= v_now + 1000),
+    bool_and(coalesce(state in ('scheduled', 'waiting'), false) and not coalesce(follows, false))
+  into v_queues, v_soon, v_live
+  from json_to_recordset(restore.records) as each(queue text, state text, "dueAt" bigint, follows boolean);
   -- Jobs that were due long ago lie before the marks of the sweeps. So the next sweep begins at the beginning, and none moves marks before.
-  if exists (select from json_to_recordset(restore.records) as each(state text, "dueAt" bigint) where state = 'scheduled'
-    and "dueAt" <= v_now + 1000) then
+  if v_soon then
     perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
     perform setval('swept_whole', 0);
   else perform hold_time('due', restore.now);
   end if;
-  -- Not the others, which look at more than their own row.
-  if not exists (select from json_to_recordset(restore.records) as each(state text, follows boolean)
-    where state is null or state not in ('scheduled', 'waiting') or follows) and restore_live(restore.records, v_now) then
-    return array_fill('restored'::text, array[json_array_length(restore.records)]);
+  if v_live then
+    perform queue_of(name) from unnest(v_queues) as name;
+    if restore_live(restore.records, v_now) then
+      return array_fill('restored'::text, array[json_array_length(restore.records)]);
+    end if;
   end if;
   for given in
     select * from json_to_recordset(restore.records) as each(

@@ -18,17 +18,33 @@ begin
     ) as head where lines.queue = p_queue);
 end $$;
 
--- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a
--- ticket, and those of up to 1,000 arrivals.
+-- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Of up to 10,000 groups counts what the
+-- last claim has noted. Up to 1,000 of those to which something happened since then are looked at anew; so are 1,000 of all where
+-- the settings have changed, or the clock went back.
 create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
 language plpgsql stable as $$
+declare
+  v_most  constant integer := 1000;
+  v_names text[] := array(
+    select distinct name from (
+      select unnest(groups) as name from (
+        select groups from millpond.arrivals where queue = p_limits.queue order by id limit v_most) as first limit 10 * v_most
+    ) as arrived limit v_most);
 begin
-  select count(*) filter (where running >= most), count(*) filter (where wait > 0 and (most is null or running < most)) into at_limit, held
-  from millpond.look_at_groups(p_limits, array(
-    (select name from millpond.groups where queue = p_limits.queue and ticket is null and forget_at is null limit 10000)
-    union
-    select unnest(groups) from (select groups from millpond.arrivals where queue = p_limits.queue order by id limit 1000) as first
-  ), p_now) as looked where first is not null;
+  if exists (
+    select from millpond.turns where queue = p_limits.queue and (version <> p_limits.version or p_now < claimed_at - 1000)) then
+    v_names := array(
+      select unnest(v_names)
+      union
+      (select name from millpond.groups where queue = p_limits.queue and forget_at is null limit v_most));
+  end if;
+  select count(*) filter (where not is_held and ticket is null and forget_at is null), count(*) filter (where is_held) into at_limit, held
+  from (select name, ticket, forget_at, held_until, coalesce(held_until > p_now, false) as is_held from millpond.groups
+    where queue = p_limits.queue order by name limit 10000) as noted
+  where name not in (select unnest(v_names)) and (held_until is null or is_held);
+  select at_limit + count(*) filter (where running >= most), held + count(*) filter (where wait > 0 and (most is null or running < most))
+  into at_limit, held
+  from millpond.look_at_groups(p_limits, v_names, p_now) as looked where first is not null;
 end $$;
 
 -- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All

@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include links.lua
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
@@ -10,22 +11,22 @@
 -- @include filter.lua
 -- bulk: one change to the jobs of a state that pass a filter, in one partition, a step at a time.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
---      groups blocked touched @due @ends
+--      groups blocked touched awaiting parents children ended graphs @due @ends
 -- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
 --       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
---      them, and of a count the ids of the first ones that passed, at most ten.
+--      them, and of a count the ids of the first ones that passed, at most ten. Then links.
 -- Invariant: looks at `limit` jobs at most, and changes them in the same call. An update passes over jobs that are as it would make them.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors '
-    .. 'lines slots groups blocked touched @due @ends')
+    .. 'lines slots groups blocked touched awaiting parents children ended graphs @due @ends')
 local filter, change, most, until_time, priority, run_at = HEAD[9] or {}, HEAD[10], HEAD[11], HEAD[12], HEAD[13], HEAD[14]
 local kept, limits = keep(K, false)
 local is_final = NEWEST_FIRST[state]
-local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text
+local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text or filter.data
 local filters_error = filter.errorCode or filter.errorText
 -- The others of a final state come later in the list, and ended earlier.
 local is_past = not until_time
@@ -93,7 +94,7 @@ local out = { looked, #found, 0, NOW, 0 }
 local last = ids[looked]
 if last and (looked < #ids or #ids == limit) then
   local list = facts(redis.call('HGET', K.jobs, last))
-  local time = state == 'waiting' and 0 or redis.call('ZSCORE', K[state], last)
+  local time = state == 'waiting' and 0 or redis.call('ZSCORE', set_of(K, state), last)
   out[5], out[6], out[7], out[8], out[9] = 1, list[3], list[1], tonumber(time), last
 end
 if most == 0 then
@@ -112,4 +113,4 @@ elseif change == 'cancel' then cancelled_all(K, kept, limits)
 elseif change == 'remove' then removed_all(K, limits)
 else changed_all(K, limits)
 end
-return out
+return with_links(K, out)

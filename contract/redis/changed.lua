@@ -1,4 +1,4 @@
--- What update, bulk and push-once share: scheduled and waiting jobs change. Use: `change_one` each, then `changed_all` once.
+-- What update, bulk and push-once share: scheduled, waiting and blocked jobs change. Use: `change_one` each, then `changed_all` once.
 local moved, came, soon, entering_ids = false, false, false, {}
 
 -- Those that begin to wait are in their pages only after this.
@@ -24,6 +24,11 @@ local function change_one(K, id, record, state, change, data)
     return
   end
   if not (delay or run_at or was_waiting and priority) then return end
+  if state[1] == 'blocked' then
+    local due = math.min(math.max(NOW, run_at or NOW + delay), NEVER - 1)
+    put_state(K, id, 'blocked', state[2], state[3], due, state[5], 0, state[7])
+    return
+  end
   moved = true
   if was_waiting then leave(K, before, list[1], id, list[5], list[9]) end
   local becomes, due = state[1], state[4]

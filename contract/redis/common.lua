@@ -47,12 +47,27 @@
 --   blocked    SET of groups of which as many jobs run as may, and others wait: an ending adds its group to `touched` if that is here
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
+--   awaiting   ZSET of blocked jobs by place
+--   parents    HASH id of a job → its kind: `c` or `r`: its onDead; the id of the graph that it was pushed with, or 16 NULs; how many of
+--              its
+--              links are open (three bytes, big-endian); the ids of its parents, those with an open link first. Where a parent ended badly,
+--              while the graph was not decided, the kind is the digit for that, as in `ended`, and that parent comes first. Of a follower
+--              whose graph is not decided, the kind is `f`.
+--   children   HASH id of a job → how many further pages its links have (three bytes), and its last links: each the child, and the child's
+--              part with its length before it (one byte). The id and a number from 0 (three bytes) → the links before those
+--   ended      ZSET of parents that have ended, whose children are still to be told; or single links. Its score is 4 times a number of
+--              its own, and how it ended: 0 done, 1 dead, 2 cancelled, 3 removed
+--   graphs     ZSET of graphs with jobs here that are not decided, by when they were stored
+--   staged     HASH graph → `h`: it is not decided, or `r`: its jobs are being started; the part that decides, with its length before it
+--              (one byte); the ids of the jobs that are left
 --   results, progress   HASH id → encoded value. In `progress` also, of jobs with a log, the id and `l` → its lines, with a line feed
 --              between them: a hash of its own would be a key of every call
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
---              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see
+--              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: where the links of that parent begin whose
+--              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured:
+--              see
 --              `record`; limits: not there: it has and had
 --              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
 --              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting
@@ -68,6 +83,8 @@
 --   version    of the form of all data, as version.lua has it
 --   workers, claimed   see heartbeat.lua
 --   schedules, scheduleNames, nextFirings, firings   see scheduled.lua
+--   awaited    see awaited.lua
+-- Of a graph whose jobs lie in several partitions, `graph:ID` of its first job's partition holds what was decided: see decide.lua.
 --
 -- The first write of every script but push, restore, record, those on schedules and those of the list of queues removes something. Redis
 -- refuses a script at its memory limit only on the first write, and only if that may take memory: so a full server can still be drained,
@@ -124,6 +141,9 @@ end
 local function may_write(K)
   redis.call('HDEL', K.queue, '')
 end
+
+-- The sorted set of the jobs in a state. `blocked` is of groups.
+local function set_of(K, state) return K[state == 'blocked' and 'awaiting' or state] end
 
 -- So often something happened to jobs of the queue.
 local function count_total(K, name, count)

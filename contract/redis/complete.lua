@@ -1,17 +1,21 @@
 -- @include common.lua
 -- @include jobs.lua
+-- @include links.lua
 -- @include endings.lua
 -- @include once.lua
 -- @include log.lua
 -- complete: claims' jobs are done.
--- KEYS: queue jobs states keys running done results progress errors slots blocked touched scheduled remembered @due @ends
+-- KEYS: queue jobs states keys running done results progress errors slots blocked touched scheduled remembered parents children ended
+--      @due @ends
 -- Head: fences: a list, or one number for all; logs: of each claim, its new lines with a line feed between them, or false; nil: none.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
---      before, a job that is done by this very claim is ok.
+--      before, a job that is done by this very claim is ok. Then links.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
-local K = keys_of('queue jobs states keys running done results progress errors slots blocked touched scheduled remembered @due @ends')
+local K = keys_of(
+  'queue jobs states keys running done results progress errors slots blocked touched scheduled remembered parents children ended '
+    .. '@due @ends')
 local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
 for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
@@ -65,6 +69,9 @@ if #finished > 0 then
   call('ZREM', K.running, finished)
   if GROUPED then freed_slots(K) end
   count_total(K, 'done', #finished)
+  if has_children(K) then
+    for i = 1, #finished do end_parent(K, finished[i], DONE) end
+  end
   if kept > 0 then
     call('HSET', K.states, states)
     call('HSET', K.results, results)
@@ -76,4 +83,4 @@ if #finished > 0 then
   finished_bell(K, finished)
   if limits then freed_bell(K) end
 end
-return outcomes
+return with_links(K, outcomes)

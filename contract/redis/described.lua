@@ -1,7 +1,8 @@
 -- What scripts that tell all about a job share.
 
 -- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
--- progress, error, result, record, log. Absent: false. due: of a follower, minus the time from
+-- progress, error, result, record, log, waits. Absent: false. waits: of a blocked job, `c` or `r`: its onDead, and for how many it waits.
+-- due: of a follower, minus the time from
 -- which it may start. @return how many bytes
 local function describe(K, out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE
@@ -12,7 +13,11 @@ local function describe(K, out, id, record, state)
   out[n + 5], out[n + 6] = state[8] and -state[8] or state[4], state[5]
   out[n + 7], out[n + 8], out[n + 9] = finished, state[7], told[1]
   out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
-  out[n + 13] = told[2]
+  out[n + 13], out[n + 14] = told[2], false
+  if state[1] == 'blocked' then
+    local kind, open = struct.unpack('>c1xxxxxxxxxxxxxxxxI3', redis.call('HGET', K.parents, id))
+    out[n + 14] = (kind == 'r' and 'r' or 'c') .. open
+  end
   return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #(told[2] or '') + #record
 end
 

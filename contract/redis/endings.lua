@@ -36,9 +36,10 @@ local function freed_bell(K)
   if tonumber(redis.call('HGET', K.queue, 'waiting') or 0) > 0 then wake(K, true) end
 end
 
--- Jobs that are kept no longer.
+-- Jobs that are kept no longer. Needs links.lua.
 local function forget(K, ids)
   if #ids == 0 then return end
+  forget_links(K, ids)
   call('HDEL', K.jobs, ids)
   call('HDEL', K.states, ids)
   for _, key in ipairs({ K.results, K.errors }) do

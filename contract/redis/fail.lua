@@ -1,22 +1,23 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include links.lua
 -- @include endings.lua
 -- @include once.lua
 -- @include log.lua
 -- fail: claims' attempts failed.
 -- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched remembered
---      @due @ends
+--      parents children ended @due @ends
 -- Head: logs: as of `complete`.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
 --      random number from 0 to below 1: by the queue's policy.
 -- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have
---      taken effect before, what the job's state says of this very claim.
+--      taken effect before, what the job's state says of this very claim. Then links.
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots blocked touched remembered '
-    .. '@due @ends')
+    .. 'parents children ended @due @ends')
 local count = (#ARGV - 2) / 4
 local outcomes, finished, scheduled, soon, failed = {}, {}, false, false, 0
 local kept, limits = keep(K, false)
@@ -49,6 +50,7 @@ local function settle(id, fence, failure, delay, lines)
     if kept > 0 then add_log(K, id, lines) end
     unkey(K, id, list, true)
     finished[#finished + 1] = id
+    end_parent(K, id, DEAD)
     if kept == 0 then
       forget(K, { id })
     else
@@ -85,4 +87,4 @@ local came = entered(K)
 if came or soon then wake(K, limits)
 elseif limits then freed_bell(K) end
 finished_bell(K, finished)
-return outcomes
+return with_links(K, outcomes)

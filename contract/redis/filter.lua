@@ -11,11 +11,35 @@ local function error_passes(filter, packed)
   return not filter.errorText or string.find(failure[3] or '', filter.errorText, 1, true) ~= nil
 end
 
+local JSON = 48
+
+-- body: JSON, of whatever form. @return whether it has the value at the place: contract/operations.md, list
+local function data_has(body, wanted)
+  local is_read, at = pcall(cjson.decode, body)
+  if not is_read then return false end
+  for _, name in ipairs(wanted.path) do
+    -- Places in arrays are numbers here, and no name is one.
+    if type(at) ~= 'table' then return false end
+    at = at[name]
+  end
+  local value = wanted.value
+  if type(at) == 'string' then return at == value end
+  if type(at) == 'number' then
+    local is_number = string.find(value, '^%-?%d+%.?%d*[eE]?[+-]?%d*$') and not string.find(value, '^%-?0%d')
+      and not string.find(value, '%.[eE]') and not string.find(value, '[.eE+-]$') and not string.find(value, '[eE][+-]?%d%d%d%d')
+      and not string.find(value, '%d[+-]')
+    return is_number ~= nil and is_number ~= false and at == tonumber(value)
+  end
+  return type(at) == 'boolean' and tostring(at) == value or at == cjson.null and value == 'null'
+end
+
 -- The job passes all filters but those of its error.
 local function record_passes(filter, record)
   local at, list = cmsgpack.unpack_one(record)
   if filter.group and (list[5] or '') ~= filter.group or filter.key and list[7] ~= filter.key then return false end
   if filter.pushedFrom and list[2] < filter.pushedFrom or filter.pushedBefore and list[2] >= filter.pushedBefore then return false end
-  local JSON = 48
-  return not filter.text or string.byte(record, at + 1) == JSON and string.find(record, filter.text, at + 2, true) ~= nil
+  if not filter.text and not filter.data then return true end
+  if string.byte(record, at + 1) ~= JSON then return false end
+  if filter.text and not string.find(record, filter.text, at + 2, true) then return false end
+  return not filter.data or data_has(string.sub(record, at + 2), filter.data)
 end

@@ -3,13 +3,13 @@
 -- @include run.lua
 -- @include pushes.lua
 -- fire: stores the jobs of firings that `firing` has decided.
--- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @fired
+-- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired
 -- Head: as of `push`, then decided: when `firing` decided them, or `due-schedules` told of them, by its server's time.
 -- In:  as of `push`.
 -- Out: as of `push`. A job that an earlier call has pushed and that is gone is 0.
 -- Invariant: a job is pushed once, however often this is called. A call that comes ten minutes after `decided` does nothing: [2].
 
-local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @fired')
+local K = keys_of('queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired')
 local LATE, REMEMBERED = 600000, 3600000 -- ms
 if NOW - HEAD[11] > LATE then return { 2 } end
 local ids, fired, marks = ids_in(ARGV[3]), {}, {}

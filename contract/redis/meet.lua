@@ -1,5 +1,7 @@
 -- What a push with `once` does where a live job has its key. Needs the keys of changed.lua, keys and @due.
 
+local STAGED = false -- stage.lua sets it: nothing is replaced before it is decided
+
 -- @return the id of the job that has the key; or that of the one that was replaced, and `r`; or nil, true: the push is to follow it
 MEET = function(K, key, holder, value, data, limits)
   local once = value[10]
@@ -11,6 +13,7 @@ MEET = function(K, key, holder, value, data, limits)
     if follow and is_running then return nil, true end
     return holder, false
   end
+  if STAGED then return replaced .. 'r', false end
   local due = value[3] or NOW + (value[2] or 0)
   if max_wait then due = math.min(due, facts_of(K, replaced)[2] + max_wait) end
   local record = redis.call('HGET', K.jobs, replaced)

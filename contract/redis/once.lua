@@ -26,8 +26,10 @@ end
 local function unkey(K, id, list, answers)
   local key = list[7]
   if not key then return end
-  local follower = redis.call('HGET', K.keys, '\0' .. key)
-  if unfollow(K, id, key, follower) then return end
+  local kept = redis.call('HMGET', K.keys, key, '\0' .. key)
+  local follower = kept[2]
+  -- One that was cancelled as soon as it was pushed never had it.
+  if unfollow(K, id, key, follower) or kept[1] ~= id then return end
   if follower then
     local state = state_of(K, follower)
     local due = math.max(NOW, state[8])

@@ -75,8 +75,22 @@ local function list_by_time(key)
   return redis.call('ZRANGEBYSCORE', key, bound, '+inf', 'LIMIT', 0, limit)
 end
 
+local function list_by_place(K)
+  local from = 0
+  if after and after[3] then
+    from = redis.call('ZCOUNT', K.awaiting, '-inf', text(after[3]))
+  elseif after then
+    from = search(0, redis.call('ZCARD', K.awaiting), function(rank)
+      local placed = placed_at(K, redis.call('ZRANGE', K.awaiting, rank, rank)[1])
+      return placed > after[4] or after[5] and placed == after[4]
+    end)
+  end
+  return redis.call('ZRANGE', K.awaiting, from, from + limit - 1)
+end
+
 -- @return the ids of up to `limit` jobs of the state, from `after` on
 local function ids_of_page(K)
   if state == 'waiting' then return first_waiting(K, after and rank_after(K) or 0, limit, after and further(K)) end
+  if state == 'blocked' then return list_by_place(K) end
   return list_by_time(K[state])
 end

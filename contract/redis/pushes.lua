@@ -1,4 +1,4 @@
--- What `push`, `push-once` and `fire` share: jobs that are stored. Their heads and items are those of `push`.
+-- What `push`, `push-once`, `fire` and `stage` share: jobs that are stored. Their heads and items are those of `push`.
 
 local function ids_in(bytes)
   local ids = {}
@@ -6,7 +6,21 @@ local function ids_in(bytes)
   return ids
 end
 
--- K: with slots and groups for push-once alone.
+-- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be
+-- cancelled at once, so that it takes
+-- no key and no capacity; store(i, id, place): it is stored; flush(): so are
+-- all that came so far.
+local STAGE = false
+
+-- @return where the graph of a job is decided, if it is not the caller's, and not decided yet
+local function undecided(K, id)
+  if redis.call('EXISTS', K.graphs) == 0 then return nil end
+  local graph = string.sub(redis.call('HGET', K.parents, id) or '', 2, 17)
+  local staged = redis.call('ZSCORE', K.graphs, graph) and not (STAGE and STAGE.graph == graph) and redis.call('HGET', K.staged, graph)
+  return staged and { 'held', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
+end
+
+-- K: with slots and groups for push-once and stage alone.
 -- fired: nil for a push. For a firing, a set of the ids that an earlier call has pushed; the others are stored even if there is no room.
 -- @return what push.lua answers
 local function push_jobs(K, ids, fired)
@@ -21,7 +35,9 @@ local function push_jobs(K, ids, fired)
 
   local found = hmget(K.jobs, ids)
   local room = math.huge
-  if settings[2] and not fired then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) end
+  if settings[2] and not fired then
+    room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.awaiting)
+  end
 
   -- What follows the place in the records of all jobs with these values, and the byte before it: how many entries the list has.
   local function shared_of(value)
@@ -44,6 +60,7 @@ local function push_jobs(K, ids, fired)
   local stored_in_all, any_came, any_soon = 0, false, false
   local full, all_pushed, soon = false, true, false
   local data_at = 1
+  local blocked_due, blocked
 
   -- Stores what has come so far.
   local function store()
@@ -51,6 +68,7 @@ local function push_jobs(K, ids, fired)
     call('HSET', K.jobs, records)
     call('HSET', K.states, states)
     call('HSET', K.keys, keys)
+    if STAGE then STAGE.flush() end
     if #due_times > 0 then
       call('ZADD', K.scheduled, due_times)
       note_due(K)
@@ -67,7 +85,7 @@ local function push_jobs(K, ids, fired)
     local priority, key = value[1], value[7]
     local once = MEET and key and value[10]
     local existing = (found[i] or taken[id]) and id
-    local follows = false
+    local follows, held = false, false
     if not existing and key then
       if once then store() end
       existing = by_key[key] or redis.call('HGET', K.keys, key)
@@ -75,27 +93,33 @@ local function push_jobs(K, ids, fired)
         -- Remembered, until then.
         existing = tonumber(string.sub(existing, 17)) > NOW and string.sub(existing, 1, 16)
       elseif existing and once then
-        existing, follows = MEET(K, key, existing, value, string.sub(ARGV[4], data_from, data_at - 1), settings[8])
+        held = undecided(K, existing)
+        if not held then existing, follows = MEET(K, key, existing, value, string.sub(ARGV[4], data_from, data_at - 1), settings[8]) end
       end
     end
+    if existing and not held and not taken[id] then held = undecided(K, existing) end
     if not taken[id] and (AGAIN and found[i] or fired and fired[id] and not found[i]) then
       outcomes[i + 1] = 0
       taken[id] = true
     elseif existing then
-      outcomes[i + 1] = existing
+      outcomes[i + 1] = held or existing
       all_pushed = false
     elseif room <= 0 then
       outcomes[i + 1] = 1
       full, all_pushed = true, false
+    elseif STAGE and STAGE.refuse(i, id) then
+      outcomes[i + 1] = STAGE.refuse(i, id)
+      all_pushed = false
     else
+      local is_doomed = STAGE and STAGE.is_doomed()
       outcomes[i + 1] = 0
-      room = room - 1
+      if not is_doomed then room = room - 1 end
       taken[id] = true
       if not value.shared then value.size, value.shared = shared_of(value) end
       stored = stored + 1
       records[stored * 2 - 1] = id
       records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
-      if key then
+      if key and not is_doomed then
         if not follows then by_key[key] = id end
         keys[#keys + 1] = follows and '\0' .. key or key
         keys[#keys + 1] = id
@@ -107,6 +131,14 @@ local function push_jobs(K, ids, fired)
         states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })
         due_times[#due_times + 1] = text(NEVER)
         due_times[#due_times + 1] = id
+        if STAGE then STAGE.store(i, id) end
+      elseif STAGE then
+        STAGE.store(i, id, place)
+        if due ~= blocked_due then
+          blocked_due, blocked = due, cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
+        end
+        states[#states + 1] = id
+        states[#states + 1] = blocked
       elseif due > NOW then
         due, soon = math.min(due, NEVER - 1), soon or due < NOW + SOON
         states[#states + 1] = id
@@ -121,7 +153,7 @@ local function push_jobs(K, ids, fired)
   end
 
   store()
-  count_total(K, 'pushed', stored_in_all)
+  if not STAGE then count_total(K, 'pushed', stored_in_all) end
   if any_came or any_soon then wake(K, any_came == 'moved' and settings[8]) end
   if full then redis.call('HSET', K.queue, 'room', NOW) end
   return all_pushed and { listed } or outcomes

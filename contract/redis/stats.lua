@@ -5,7 +5,7 @@
 -- @include limits.lua
 -- stats: what people look at.
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched
---      held blocked
+--      held blocked awaiting
 -- Head: minutes.
 -- In:  nothing.
 -- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
@@ -16,7 +16,7 @@
 
 local K = keys_of(
   'queue jobs states scheduled running pages waiting done dead cancelled histograms '
-    .. 'limits lines slots groups names touched held blocked')
+    .. 'limits lines slots groups names touched held blocked awaiting')
 local minutes = HEAD[6]
 local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'operator')
 local oldest = math.huge
@@ -75,7 +75,7 @@ local STATES = { 'scheduled', 'running', 'done', 'dead', 'cancelled' }
 local TOTALS = { 'pushed', 'done', 'failed', 'dead', 'cancelled', 'lost', 'released' }
 
 local function counts_now()
-  local counts = { waiting = tonumber(settings[3]) or 0 }
+  local counts = { waiting = tonumber(settings[3]) or 0, blocked = redis.call('ZCARD', K.awaiting) }
   for _, state in ipairs(STATES) do counts[state] = redis.call('ZCARD', K[state]) end
   return counts
 end

@@ -1,4 +1,4 @@
--- What cancel, remove and bulk share: live jobs leave their queue. Use: `stop` each, then `stopped_all` once.
+-- What scripts share that cancel or remove: live jobs leave their queue. Use: `stop` each, then `stopped_all` once.
 local stopped, ran, waited = {}, {}, false
 
 -- @return whether it ran
@@ -13,6 +13,11 @@ local function stop(K, id, state, list)
   end
   waited = true
   if state == 'scheduled' then redis.call('ZREM', K.scheduled, id)
+  elseif state == 'blocked' then
+    redis.call('ZREM', K.awaiting, id)
+    local value = redis.call('HGET', K.parents, id)
+    redis.call('HSET', K.parents, id, string.sub(value, 1, 17) .. '\0\0\0' .. string.sub(value, 21))
+    undecided_ids[id] = redis.call('ZSCORE', K.graphs, string.sub(value, 2, 17)) and true
   else leave(K, list[3], list[1], id, list[5], list[9]) end
   return false
 end
@@ -34,6 +39,7 @@ local function cancel_one(K, id, state, list, kept)
   may_write(K)
   local has_run = stop(K, id, state[1], list)
   cancelled_count = cancelled_count + 1
+  end_parent(K, id, CANCELLED)
   if kept == 0 then
     forget(K, { id })
   else
@@ -49,17 +55,22 @@ local function cancelled_all(K, kept, limits)
   stopped_all(K, limits)
 end
 
--- A job goes. list(): its facts, which those of a live one alone are read for. Use: `remove_one` each, then `removed_all` once.
+-- A job goes. list(): its facts, which those of a live one alone are read for. as: how its children see it, REMOVED unless given. Use:
+-- `remove_one` each, then `removed_all` once.
 -- @return 1: it was finished, 2: it waited or was scheduled, 3: it ran
 local removed, highest_removed = {}, 0
-local function remove_one(K, id, state, list)
+local function remove_one(K, id, state, list, as)
   may_write(K)
   highest_removed = math.max(highest_removed, state[2])
   local outcome = 1
   if state[1] == 'done' or state[1] == 'dead' or state[1] == 'cancelled' then
     redis.call('ZREM', K[state[1]], id)
     if redis.call('EXISTS', K.keys) == 1 then forget_key(K, id, list()) end
-  else outcome = stop(K, id, state[1], list()) and 3 or 2 end
+  else
+    outcome = stop(K, id, state[1], list()) and 3 or 2
+    if as then undecided_ids[id] = nil end
+    end_parent(K, id, as or REMOVED)
+  end
   removed[#removed + 1] = id
   return outcome
 end

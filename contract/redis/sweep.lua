@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include links.lua
 -- @include endings.lua
 -- @include once.lua
 -- @include grouped.lua
@@ -8,18 +9,19 @@
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
---      names blocked touched unused remembered @due @ends
+--      names blocked touched unused remembered parents children ended graphs staged @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
 -- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, and remembered keys, whether to forget them.
 --      more: 1 if it left something to another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is
---      dead.
+--      dead. Then links, among them graphs that are to be decided: `graph`, its id, the part that decides, or, where its jobs are to be
+--      started, nothing.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
 --      more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
-    .. 'limits lines slots groups names blocked touched unused remembered @due @ends')
+    .. 'limits lines slots groups names blocked touched unused remembered parents children ended graphs staged @due @ends')
 local promote, lose, expire, forget_most = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
 local promoted, expired, out, finished = 0, 0, { 0, 0, 0, 0 }, {}
 local keep_done, limited = keep(K, true)
@@ -54,6 +56,7 @@ for _, id in ipairs(until_time(K.running, NOW, lose)) do
   else
     unkey(K, id, list, true)
     finished[#finished + 1] = id
+    end_parent(K, id, DEAD)
     if keep_dead == 0 then
       forget(K, { id })
     else
@@ -109,6 +112,26 @@ if GROUPED then sooner(head_score(K.unused), 0) end
 sooner(head_score(K.remembered), 0)
 for key, kept_for in pairs(kept) do sooner(head_score(key), kept_for) end
 if read_bytes >= LARGE then out[4] = 1 end
+
+-- What is to be done elsewhere: parents that have ended, and graphs whose client fell silent.
+local UNDECIDED = 60000
+local told = { 'links' }
+local function tell_graphs()
+  for _, graph in ipairs(redis.call('HRANDFIELD', K.staged, 100)) do
+    local time = tonumber(redis.call('ZSCORE', K.graphs, graph) or nil)
+    if not time then
+      told[#told + 1] = { 'graph', graph, '' }
+    elseif time <= NOW - UNDECIDED then
+      local staged = redis.call('HGET', K.staged, graph)
+      told[#told + 1] = { 'graph', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
+    end
+    sooner(time and math.max(time + UNDECIDED, NOW) or NOW, 0)
+  end
+end
+tell_ended(K, told)
+tell_graphs()
+if redis.call('EXISTS', K.ended) == 1 then sooner(NOW, 0) end
 if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
 out[1], out[2] = promoted, expired
+if #told > 1 then out[#out + 1] = told end
 return out

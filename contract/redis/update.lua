@@ -3,7 +3,7 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- @include changed.lua
--- update: scheduled and waiting jobs change.
+-- update: scheduled, waiting and blocked jobs change.
 -- KEYS: queue jobs states scheduled pages waiting lines slots groups touched @due
 -- Head: nothing further.
 -- In:  three items per job: id; MessagePack of [priority, delay, runAt], each nil where it stays; the encoded data, or nothing.

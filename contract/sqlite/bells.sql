@@ -50,7 +50,7 @@ from (
   from (
     select
       q.name, q.capacity, q.paused, q.most is not null or q.grouped = 1 as limited,
-      sum(iif(kind = 'state' and c.name in ('scheduled', 'waiting'), count, 0)) as held,
+      sum(iif(kind = 'state' and c.name in ('blocked', 'scheduled', 'waiting'), count, 0)) as held,
       sum(iif(kind = 'state' and c.name = 'waiting', count, 0)) as waiting,
       sum(iif(kind = 'state' and c.name = 'running', count, 0)) as running,
       sum(iif(kind = 'sign' and c.name = 'ready', count, 0)) as ready,

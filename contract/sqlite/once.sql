@@ -11,7 +11,7 @@ update millpond_queues set once = 1 where name = :queue and once = 0
 -- @statement met
 -- The job that has the key: a live one, with its state, before one that is remembered, without.
 select id, state, pushed_at from millpond_jobs
-where queue = :queue and key = :key and key is not null and follow_due is null and state in ('scheduled', 'waiting', 'running')
+where queue = :queue and key = :key and key is not null and follow_due is null and state in ('blocked', 'scheduled', 'waiting', 'running')
 union all
 select id, null, null from millpond_remembered where queue = :queue and key = :key and until > :now
 limit 1

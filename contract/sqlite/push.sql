@@ -41,5 +41,5 @@ select id from millpond_groups where queue = :queue and name = ifnull(:group, ''
 select id from millpond_jobs where id = :id
 union all
 select id from millpond_jobs
-where queue = :queue and key = :key and key is not null and follow_due is null and state in ('scheduled', 'waiting', 'running')
+where queue = :queue and key = :key and key is not null and follow_due is null and state in ('blocked', 'scheduled', 'waiting', 'running')
 limit 1

@@ -15,7 +15,7 @@ where queue = :queue and state = 'dead' and finished_at is not null
   and (key is null or not exists (
     select 1 from millpond_jobs as live
     where live.queue = dead.queue and live.key = dead.key and live.key is not null and live.follow_due is null
-      and live.state in ('scheduled', 'waiting', 'running')
+      and live.state in ('blocked', 'scheduled', 'waiting', 'running')
   ))
 order by finished_at, seq
 limit :limit

@@ -13,12 +13,16 @@
 with counts as materialized (
   select queue,
     sum(iif(name = 'scheduled', count, 0)) as scheduled, sum(iif(name = 'waiting', count, 0)) as waiting,
+    sum(iif(name = 'blocked', count, 0)) as blocked,
     sum(iif(name = 'running', count, 0)) as running, sum(iif(name = 'done', count, 0)) as done,
     sum(iif(name = 'dead', count, 0)) as dead, sum(iif(name = 'cancelled', count, 0)) as cancelled
   from millpond_counts where kind = 'state' group by queue
 ),
 queue as materialized (
   select name, keep_done, keep_dead, scheduled, waiting, running, done, dead, cancelled,
+    blocked > 0 and not exists (
+      select 1 from millpond_jobs indexed by millpond_blocked where queue = name and state = 'blocked'
+    ) as unblocked,
     waiting > 0 and (select max(seq) from millpond_jobs) is null or waiting > 0 and grouped = 0 and not exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as unfounded,
@@ -47,7 +51,7 @@ queue as materialized (
 ),
 work as (
   select name, due_at, line_up,
-    ifnull(unfounded or scheduled > 0 and due_at is null or running > 0 and lease_until is null
+    ifnull(unfounded or unblocked or scheduled > 0 and due_at is null or running > 0 and lease_until is null
       or done > 0 and done_at is null or dead > 0 and dead_at is null or cancelled > 0 and cancelled_at is null, 0) as emptied,
     ifnull(forget_at <= :now, 0) as forget,
     ifnull(due_at <= :now, 0) as promote,

@@ -1,6 +1,7 @@
 /**
  * What servers cost while producers and workers are connected and nobody has anything to do: CPU of the server with all its
- * processes; with one queue, and with thousands that were all used. Beside it, how long a push takes there. Linux only.
+ * processes; with one queue, with thousands that were all used, and with schedules that each worker declares. Beside it, how long a push
+ * takes there. Linux only.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../src/index.ts'
@@ -17,6 +18,9 @@ import { quantile } from '../statistics.ts'
 /** Most that PostgreSQL may use with one queue, and either server with many, in per cent of one core. */
 const MAX_CPU_OF_ONE_QUEUE = 2
 const MAX_CPU_OF_MANY_QUEUES = 5
+/** Most that schedules may add, in per cent of one core, and how long they are looked at: workers declare them twice in that time. */
+const MAX_CPU_OF_SCHEDULES = 0.5
+const SECONDS_OF_SCHEDULES = 60
 /** From the last job until the measurement begins: connecting, migrating and compiling are over then, in milliseconds. */
 const SETTLE = 5000
 const TIMED_PUSHES = 2000
@@ -25,13 +29,14 @@ const flags = {
   seconds: whole('that are measured', '10', '2'),
   each: whole('producers, and as many workers', '8', '2'),
   queues: whole('where there are many', '5000', '100'),
+  schedules: whole('that each worker declares', '1000', '100'),
 }
 
 export const idle: Experiment<typeof flags> = {
   id: 'idle',
   flags,
   about: ({ each, seconds }) => `${each} producers and ${each} workers with nothing to do, over ${seconds} s.`,
-  async *measure({ seconds, each, queues: many }) {
+  async *measure({ seconds, each, queues: many, schedules }) {
     const [postgres, redis] = await Promise.all([startPostgres(), startRedis()])
     try {
       const count = `${many.toLocaleString('en')} queues`
@@ -50,7 +55,7 @@ export const idle: Experiment<typeof flags> = {
       const rows: Row[] = []
       for (const [name, server, url, queues, maxCpu] of cases) {
         tell(name)
-        const used = await measure(server, url, queues, each, seconds)
+        const used = await measure({ server, url, queues, each, seconds })
         const push = Number.isNaN(used.push) ? '' : used.push.toFixed(2)
         const bars = maxCpu === undefined ? [] : [atMost(used.server, maxCpu, ' %')]
         rows.push({
@@ -58,6 +63,17 @@ export const idle: Experiment<typeof flags> = {
           bars,
           figures: { name, ...used },
         })
+        if (server === postgres && queues === 1 && url === postgres.url) {
+          const scheduled = `PostgreSQL, ${schedules.toLocaleString('en')} schedules`
+          tell(scheduled)
+          const usage = { server, url, queues, each, seconds: Math.max(seconds, SECONDS_OF_SCHEDULES) }
+          const more = await measure({ ...usage, schedules })
+          rows.push({
+            cells: [scheduled, more.server.toFixed(2), more.each.toFixed(2), more.push.toFixed(2)],
+            bars: [atMost(Math.max(0, more.server - used.server), MAX_CPU_OF_SCHEDULES, ' % more')],
+            figures: { name: scheduled, ...more },
+          })
+        }
       }
       yield { head: ['server', 'its CPU, % of a core', 'of each producer and worker', 'one push, ms'], rows }
     } finally {
@@ -71,11 +87,11 @@ interface Server {
   url: string
 }
 
-async function members(url: string, each: number): Promise<Child[]> {
+async function members(url: string, each: number, schedules: number): Promise<Child[]> {
   const script = new URL('member.ts', import.meta.url)
   const children: Child[] = []
   for (const role of ['worker', 'producer']) {
-    for (let i = 0; i < each; i++) children.push(await Child.start(script, [url, role]))
+    for (let i = 0; i < each; i++) children.push(await Child.start(script, [url, role, `${schedules}`]))
   }
   return children
 }
@@ -112,15 +128,20 @@ interface Usage {
   push: number
 }
 
-async function measure(
-  server: Server,
-  url: string | undefined,
-  queues: number,
-  each: number,
-  seconds: number,
-): Promise<Usage> {
+interface Measured {
+  server: Server
+  url: string | undefined
+  queues: number
+  /** Producers, and as many workers. */
+  each: number
+  seconds: number
+  /** That each worker declares. */
+  schedules?: number
+}
+
+async function measure({ server, url, queues, each, seconds, schedules = 0 }: Measured): Promise<Usage> {
   if (url !== undefined) await makeQueues(url, queues)
-  const children = url === undefined ? [] : await members(url, each)
+  const children = url === undefined ? [] : await members(url, each, schedules)
   await sleep(SETTLE)
   const usage = () => ({
     at: performance.now(),

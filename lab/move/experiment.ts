@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../src/index.ts'
 import { atLeast, atMost, compact } from '../bars.ts'
 import { Child, holds } from '../child.ts'
+import { treeCpu } from '../cpu.ts'
 import type { Experiment } from '../experiment.ts'
 import { type Flag, whole } from '../flags.ts'
 import type { StoreName } from '../places.ts'
@@ -12,8 +13,8 @@ import { Calls } from '../store.ts'
 const MIN_RATE = 20_000
 const FILL = 10_000
 const LOOK = 100
-/** Jobs that a move has taken and not yet removed: three batches. */
-const TAKEN = 3000
+/** Jobs that a move has taken and not yet removed: two batches. */
+const TAKEN = 2000
 
 interface Report {
   moved: number
@@ -48,7 +49,9 @@ export const moving: Experiment<typeof flags> = {
       await at('producer.ts', source, `${jobs}`, '2'),
       await at('producer.ts', target, `${jobs + 1}`, '2'),
     ]
+    const began = treeCpu(process.pid)
     const { ms, repeated } = await moveAll(source, target, jobs, kills)
+    const cpu = treeCpu(process.pid) - began
 
     const pushed: number[] = []
     for (const producer of producers) pushed.push((await producer.tell(holds<{ pushed: number }>('pushed'))).pushed)
@@ -74,6 +77,7 @@ export const moving: Experiment<typeof flags> = {
       lost: total - times.size,
       twice,
       ms,
+      cpu,
       ran: ran.map((one) => one.length),
     }
     const rate = (moved / ms) * 1000
@@ -89,7 +93,10 @@ export const moving: Experiment<typeof flags> = {
           figures,
         },
       ],
-      notes: [`The mover was killed ${kills} times, and ran ${(ms / 1000).toFixed(1)} s in all.`],
+      notes: [
+        `The mover was killed ${kills} times, and ran ${(ms / 1000).toFixed(1)} s in all.`,
+        `Meanwhile movers, servers, producers and workers took ${((cpu / moved) * 1e6).toFixed(0)} µs of CPU for each job that was moved.`,
+      ],
     }
   },
 }

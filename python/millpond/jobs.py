@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -326,6 +327,20 @@ class Page:
 
 
 @dataclass(frozen=True)
+class DataFilter:
+    """A value at a place in the data: names that lead through objects, and a text, or a number, true, false or null as JSON writes it."""
+
+    path: Sequence[str]
+    value: str
+
+    @property
+    def number(self) -> float | None:
+        """The number that the value is, as JSON writes it."""
+        is_number = re.fullmatch(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", self.value)
+        return float(self.value) if is_number else None
+
+
+@dataclass(frozen=True)
 class JobFilter:
     """What is given must hold. `group` empty: without a group. `text`: a part of the data, as stored."""
 
@@ -336,6 +351,7 @@ class JobFilter:
     pushed_from: int | None = None
     pushed_before: int | None = None
     text: str | None = None
+    data: DataFilter | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import BulkChange, Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.jobs import BulkChange, Completion, DataFilter, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
 from millpond.once import Once, Unique
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
@@ -131,6 +131,8 @@ def value_of(kind: Any, given: Case) -> Any:
         fields["start"] = fields.pop("from")
     if kind is Declaration:
         fields["job"] = value_of(ScheduledJob, fields["job"])
+    if kind is JobFilter and "data" in fields:
+        fields["data"] = DataFilter(**fields["data"])
     if "jobs" in fields:
         fields["jobs"] = [value_of(NewJob, each) for each in fields["jobs"]]
     if "buckets" in fields:

@@ -51,6 +51,8 @@ const DAY = 86_400_000
 const LEASE = 15_000
 /** Milliseconds until it is made sure that there is a job to look. */
 const AGAIN = 60_000
+/** How long it is kept who was told of what. */
+const TOLD = '7d'
 const MOST_ATTEMPTS = DEFAULTS.bounds.attempts.most
 
 const OPTION_RULES: Rules<AlertOptions> = {
@@ -81,7 +83,7 @@ export function alerts(pond: Millpond, options: AlertOptions): Alerts {
   const stop = new AbortController()
   const stopping = AbortSignal.any([stop.signal, pond.stopping])
 
-  const told = pond.queue<Alert>(OWN_QUEUE)
+  const told = pond.queue<Alert>(OWN_QUEUE, { keep: { done: TOLD } })
   const teller = tell(pond, notify)
   const right = pond.queue(`${OWN_QUEUE}/watch`, { lease: LEASE })
   const watching = watcher({

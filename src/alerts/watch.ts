@@ -3,7 +3,8 @@
  * key, so there is one at most. The process whose worker has claimed it goes on looking until it stops, and then gives it
  * back. Its lease and its fence see to it that no second one holds it: a process that was killed loses it with its lease.
  *
- * The states of the alerts are the job's progress, so the next process goes on where this one stopped.
+ * The job's progress is `{ rules, states }`. The states are those of the alerts, so the next process goes on where this one
+ * stopped; the rules are there for dashboards.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -56,6 +57,7 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
     const signal = AbortSignal.any([stopping, ctx.signal])
     const readings = new Readings(pond, rules)
     let states: States | undefined
+    let isTold = false
     while (!signal.aborted) {
       try {
         states ??= statesOf((await pond.job(job.id))?.progress)
@@ -63,7 +65,9 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
         if (signal.aborted) break
         for (const alert of next.alerts) await told.push(alert, { id: idOf(alert), timeout: TELL_TIMEOUT })
         states = next.states
-        if (next.isChanged) ctx.progress([...states])
+        // The rules too, for dashboards.
+        if (next.isChanged || !isTold) ctx.progress({ rules, states: [...states] })
+        isTold = true
       } catch (error) {
         if (!isMillpondError(error) || error.code !== 'Closed') onError(error)
       }
@@ -129,8 +133,8 @@ function idOf({ rule, queue, state, since }: Alert): string {
 
 /** Of the job's progress; empty where it is something else. */
 function statesOf(progress: unknown): States {
-  if (!Array.isArray(progress)) return new Map()
-  return new Map(progress.filter(isEntry))
+  if (typeof progress !== 'object' || progress === null || !('states' in progress)) return new Map()
+  return new Map(Array.isArray(progress.states) ? progress.states.filter(isEntry) : [])
 }
 
 function isEntry(entry: unknown): entry is [string, AlertState] {

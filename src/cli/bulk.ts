@@ -8,9 +8,10 @@ import type { Queue } from '../pond/queue.ts'
 import { checkId } from '../values/ids.ts'
 import { defined } from '../values/options.ts'
 import { jsonText } from '../web/answer.ts'
+import { acted, jobsActed, queuesOf } from './acted.ts'
 import { JSON_LINES, orUsageError, STORE } from './arguments.ts'
 import { counted, grouped } from './figures.ts'
-import { FILTERS, type Filter, filterOf } from './filters.ts'
+import { FILTERS, type Filter, filterOf, noneText } from './filters.ts'
 import { jobObject, jobsTable } from './job-text.ts'
 import { knownQueue, type Opened, withStore } from './open.ts'
 import { ProgressLine } from './progress.ts'
@@ -33,14 +34,24 @@ export const YES = { yes: { help: 'does it; without this, a change of many jobs 
 
 /** What a verb does to its jobs. */
 interface Change {
+  /** In the log of actions. */
+  action: string
   /** As in `12 jobs requeued`. */
   past: string
   /** @returns undefined: done; else why not */
   one(opened: Opened, id: string): Promise<string | undefined>
   all(queue: Queue, filter: Filter, options: BulkOptions): Promise<BulkReport>
   preview(queue: Queue, filter: Filter, options: DryRunOptions): Promise<BulkPreview>
+  /** `--data` gives new data, and is no filter. */
+  hasData?: boolean
   /** Whether many jobs are changed without `--yes`. */
   isAllowed: boolean
+}
+
+interface Wanted {
+  filter: Filter
+  options: BulkOptions
+  change: Change
 }
 
 type BulkCall = Call<keyof typeof BULK>
@@ -51,7 +62,7 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   const name = args.text('queue')
   if (ids.length > 0 && name !== undefined) throw new UsageError('give IDs, or --queue with filters, not both')
   if (ids.length === 0 && name === undefined) throw new UsageError('which jobs? Give IDs, or --queue with filters')
-  const filter = filterOf(args)
+  const filter = filterOf(args, change.hasData)
   const limit = args.whole('limit', 1, Number.MAX_SAFE_INTEGER)
   if (ids.length > 0) {
     if (Object.keys(filter).length > 0 || limit !== undefined) throw new UsageError('filters go with --queue')
@@ -60,8 +71,8 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   return withStore(args, async (opened) => {
     const queue = await knownQueue(opened, name)
     const options = { signal: call.stop, ...defined({ limit, after: args.text('after') }) }
-    if (args.flag('dry-run') || !change.isAllowed) return preview(call, queue, filter, options, change)
-    return changeAll(call, queue, filter, options, change)
+    if (args.flag('dry-run') || !change.isAllowed) return preview(call, opened, queue, { filter, options, change })
+    return changeAll(call, opened, queue, { filter, options, change })
   })
 }
 
@@ -72,14 +83,20 @@ async function changeNamed(
 ): Promise<number> {
   const ids = given.map((id) => orUsageError('', () => checkId(id)))
   return withStore(args, async (opened) => {
-    let count = 0
-    for (const id of ids) {
-      if (stop.aborted) return stoppedCode(stop)
-      const fault = args.flag('dry-run') ? await unknown(opened, id) : await change.one(opened, id)
-      if (fault === undefined) count++
-      else terminal.err(`millpond: job ${id} ${fault}\n`)
-    }
     const isDry = args.flag('dry-run')
+    const queues = isDry ? new Map<string, string>() : await queuesOf(opened, ids)
+    const done: string[] = []
+    try {
+      for (const id of ids) {
+        if (stop.aborted) return stoppedCode(stop)
+        const fault = isDry ? await unknown(opened, id) : await change.one(opened, id)
+        if (fault === undefined) done.push(id)
+        else terminal.err(`millpond: job ${id} ${fault}\n`)
+      }
+    } finally {
+      if (!isDry) await jobsActed(opened, terminal, change.action, done, queues)
+    }
+    const { length: count } = done
     if (args.flag('json')) terminal.out(`${jsonText({ [isDry ? 'count' : 'changed']: count })}\n`)
     else
       terminal.out(
@@ -94,10 +111,9 @@ const unknown = async ({ pond }: Opened, id: string): Promise<string | undefined
 
 async function preview(
   { args, terminal }: BulkCall,
+  opened: Opened,
   queue: Queue,
-  filter: Filter,
-  options: BulkOptions,
-  change: Change,
+  { filter, options, change }: Wanted,
 ): Promise<number> {
   const found = await change.preview(queue, filter, { ...options, dryRun: 'exact' })
   if (args.flag('json')) {
@@ -108,6 +124,7 @@ async function preview(
     const more = found.count > found.sample.length && found.sample.length > 0 ? ' These are the first ones.' : ''
     terminal.out(`${counted(found.count, 'job')}.${more} Nothing was changed.\n`)
   }
+  if (found.count === 0) terminal.err(await noneText(opened.store, queue, filter))
   if (args.flag('dry-run')) return EXIT.done
   terminal.err('millpond: this cannot be undone: give --yes to do it\n')
   return EXIT.refused
@@ -115,31 +132,34 @@ async function preview(
 
 async function changeAll(
   { args, terminal, stop }: BulkCall,
+  opened: Opened,
   queue: Queue,
-  filter: Filter,
-  options: BulkOptions,
-  change: Change,
+  { filter, options, change }: Wanted,
 ): Promise<number> {
   const line = new ProgressLine(terminal, 'jobs looked at')
   const speed = new Speed()
   let next: string | undefined
+  let count = 0
   try {
     const report = await change.all(queue, filter, {
       ...options,
       onProgress: (progress) => {
-        next = progress.next
+        ;({ next, changed: count } = progress)
         line.update(speed.of(progress.looked, Math.max(progress.looked, progress.total)))
       },
     })
-    next = report.next
+    ;({ next, changed: count } = report)
     line.clear()
     show(terminal, report, args.flag('json'), change)
+    if (report.matched === 0 && report.next === undefined) terminal.err(await noneText(opened.store, queue, filter))
     return stop.aborted && report.next !== undefined ? stoppedCode(stop) : EXIT.done
   } catch (error) {
     line.clear()
     if (stop.aborted && error === stop.reason) return stoppedCode(stop)
     if (next !== undefined) terminal.err(`What was done stays done. The rest: the same call with --after ${next}\n`)
     throw error
+  } finally {
+    await acted(opened, terminal, { action: `${change.action}All`, queue: queue.name, count })
   }
 }
 

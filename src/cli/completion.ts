@@ -94,8 +94,19 @@ function fish(verbs: readonly Verb[]): string {
     `complete -c millpond -n __fish_use_subcommand -a ${verb.name} -d '${words(verb.summary)}'`,
     ...optionsOf(verb).map(([name, help, value]) => {
       const takes = value === undefined ? '' : isFile(value) ? ' -r -F' : ' -x'
-      return `complete -c millpond -n '__fish_seen_subcommand_from ${verb.name}' -l ${name}${takes} -d '${words(help)}'`
+      return `complete -c millpond -n '__millpond_verb ${verb.name}' -l ${name}${takes} -d '${words(help)}'`
     }),
   ])
-  return `# millpond for fish\ncomplete -c millpond -f\n${lines.join('\n')}\n`
+  return `# millpond for fish
+# Whether the first word is the verb: a queue may have the name of another one.
+function __millpond_verb
+  set -l words (commandline -poc)
+  test (count $words) -ge 2; and test "$words[2]" = "$argv[1]"
+end
+complete -c millpond -f
+complete -c millpond -n __fish_use_subcommand -a help -d 'the options of a verb'
+complete -c millpond -n __fish_use_subcommand -l help -l version
+complete -c millpond -n '__millpond_verb help' -a '${verbs.map(({ name }) => name).join(' ')}'
+${lines.join('\n')}
+`
 }

@@ -2,7 +2,8 @@
 import type { WaitReason } from '../pond/explain.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
-import { attentionTo } from './attention.ts'
+import type { QueueReport } from '../pond/stats.ts'
+import { attentionTo, heardIn, START_WORKERS, workersGone } from './attention.ts'
 import { counted } from './figures.ts'
 import { unknownJob } from './open.ts'
 
@@ -22,12 +23,14 @@ const MAX_PAGES = 10
 export async function explainedJob(pond: Millpond, id: string): Promise<Explained> {
   const told = await pond.explain(id)
   if (told === undefined) throw unknownJob(id)
-  return {
+  const explained = {
     queue: told.queue,
     id,
     lines: [told.text],
     actions: told.reasons.flatMap((one) => actionFor(one, told.queue)),
   }
+  if (told.state === 'waiting') await addGone(pond, await pond.queue(told.queue).stats(), explained)
+  return explained
 }
 
 export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Explained> {
@@ -35,20 +38,23 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   const { counts } = report
   if (counts.waiting === 0) {
     const scheduled = counts.scheduled > 0 ? `; ${counted(counts.scheduled, 'job is', 'jobs are')} scheduled` : ''
-    return { queue: queue.name, lines: [`No job waits${scheduled}.`], actions: [] }
+    const blocked = counts.blocked > 0 ? `; ${counted(counts.blocked, 'job waits', 'jobs wait')} for other jobs` : ''
+    return { queue: queue.name, lines: [`No job waits${scheduled}${blocked}.`], actions: [] }
   }
   const [next] = await queue.jobs('waiting', { limit: 1 })
   const told = next === undefined ? undefined : await pond.explain(next.id)
   const lines = [`${counted(counts.waiting, 'job waits', 'jobs wait')}, ${counted(counts.running, 'runs', 'run')}.`]
+  const actions: string[] = []
+  const isGone = await addGone(pond, report, { lines, actions })
   if (told !== undefined) lines.push(told.text)
-  const actions = (told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name))
-  const full = attentionTo(report, true).find(({ kind }) => kind === 'full')
+  actions.push(...(told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name)))
+  const full = attentionTo(report, null).find(({ kind }) => kind === 'full')
   if (full !== undefined) {
     lines.push(`The queue: ${full.text}.`)
     actions.push(full.action)
   }
   const isHeld = told?.reasons.some(({ kind }) => kind !== 'behind') ?? false
-  if (!isHeld && pond.store.capabilities.workers) await addWorkers(pond, queue.name, lines, actions)
+  if (!isHeld && !isGone && pond.store.capabilities.workers) await addWorkers(pond, queue.name, lines, actions)
   if (report.groupsAtLimit > 0) {
     for (const { group, waiting, running } of await groupsAtLimit(queue)) {
       const name = group === '' ? 'The jobs without a group' : `Group ${group}`
@@ -57,6 +63,19 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
     }
   }
   return { queue: queue.name, ...(next !== undefined && { id: next.id }), lines, actions: [...new Set(actions)] }
+}
+
+/** Says first that the workers are gone, if they are: no limit helps then. @returns whether they are */
+async function addGone(
+  pond: Millpond,
+  report: QueueReport,
+  { lines, actions }: Pick<Explained, 'lines' | 'actions'>,
+): Promise<boolean> {
+  const gone = workersGone(report, report.counts.running > 0 ? await heardIn(pond) : null)
+  if (gone === undefined) return false
+  lines.unshift(`${gone[0]?.toUpperCase()}${gone.slice(1)}.`)
+  actions.unshift(START_WORKERS)
+  return true
 }
 
 /** Where nothing else holds the jobs back, it is the workers. */
@@ -89,8 +108,10 @@ async function groupsAtLimit(queue: Queue) {
 
 function actionFor(reason: WaitReason, queue: string): string[] {
   switch (reason.kind) {
+    case 'parents':
+      return reason.parents.slice(0, 1).map(({ id }) => `millpond explain ${id}`)
     case 'noWorker':
-      return ['start workers of this queue; millpond workers lists those that there are']
+      return [START_WORKERS]
     case 'paused':
       return [`millpond resume ${queue}`]
     case 'queueLimit':

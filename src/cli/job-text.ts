@@ -3,7 +3,7 @@ import { DEFAULTS } from '../values/contract-defaults.ts'
 import type { JobInfo } from '../values/job.ts'
 import type { LogLine } from '../values/job-log.ts'
 import { jsonText } from '../web/answer.ts'
-import { ago, lasting, NONE, time } from './figures.ts'
+import { ago, counted, lasting, NONE, time } from './figures.ts'
 import { plain, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -15,13 +15,8 @@ export function jobObject(job: JobInfo, payloads: boolean): object {
   return payloads ? { ...facts, data, progress, result } : facts
 }
 
-/** Nearly all errors have this code, which then tells nothing. */
-const USUAL = 'HandlerFailed'
-
-function errorText({ error }: JobInfo): string {
-  if (error === null) return NONE
-  return error.code === USUAL ? error.message : `${error.code}: ${error.message}`
-}
+/** Begins with what `--error-code` takes; the rest is for `--error`. */
+const errorText = ({ error }: JobInfo): string => (error === null ? NONE : `${error.code}: ${error.message}`)
 
 interface Column {
   head: string
@@ -53,13 +48,21 @@ export function jobsTable(terminal: Terminal, jobs: readonly JobInfo[], payloads
 }
 
 /** One job, with everything that is known of it. */
-export function jobText(terminal: Terminal, job: JobInfo, payloads: boolean): string {
+/** @param relatives further rows: the jobs that it waits for, and those that wait for it */
+export function jobText(
+  terminal: Terminal,
+  job: JobInfo,
+  payloads: boolean,
+  relatives: readonly string[][] = [],
+): string {
   const moment = (at: Date | null) => (at === null ? NONE : `${at.toISOString()} (${ago(at)})`)
   const { error } = job
   const rows = [
     ['id', job.id],
     ['queue', job.queue],
-    ['state', job.state],
+    ['state', job.waitsFor === undefined ? job.state : `${job.state}, waits for ${counted(job.waitsFor, 'job')}`],
+    ...(job.onDead === 'run' ? [['when one dies', 'it runs all the same']] : []),
+    ...relatives,
     ['priority', String(job.priority)],
     ['attempt', `${job.attempt} of ${job.attempts}`],
     ...(job.key === null ? [] : [['key', job.key]]),

@@ -2,7 +2,7 @@
 import { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import type { Store } from '../store.ts'
-import { openExisting } from '../stores/existing.ts'
+import { assertMigrated, openExisting } from '../stores/existing.ts'
 import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkQueueName } from '../values/names.ts'
@@ -14,8 +14,17 @@ export interface Opened {
   store: Store
 }
 
-/** Opens the store of `--store`, and closes it afterwards. @throws UsageError, and as `Millpond.open` does */
-export async function withStore<T>(args: Arguments<'store'>, use: (opened: Opened) => Promise<T>): Promise<T> {
+/**
+ * Opens the store of `--store`, and closes it afterwards.
+ * @param mayMigrate whether older tables are brought up to date, as by a program, instead of refused
+ * @throws UsageError, StoreVersion, and as `Millpond.open` does
+ */
+export async function withStore<T>(
+  args: Arguments<'store'>,
+  use: (opened: Opened) => Promise<T>,
+  { mayMigrate = false } = {},
+): Promise<T> {
+  if (!mayMigrate) await assertMigrated(args.store())
   const store = await openExisting(args.store())
   const pond = new Millpond(store, LARGEST_PAYLOAD)
   try {

@@ -1,5 +1,6 @@
 /** What `millpond pause` and `millpond resume` do. */
 import { jsonText } from '../web/answer.ts'
+import { acted } from './acted.ts'
 import { knownQueue, withStore } from './open.ts'
 import { type Call, EXIT } from './verb.ts'
 
@@ -10,6 +11,7 @@ export function setPaused({ args, terminal }: Call<'store' | 'json'>, paused: bo
     for (const name of args.operandsFrom(0)) queues.push(await knownQueue(opened, name))
     for (const queue of queues) {
       await (paused ? queue.pause() : queue.resume())
+      await acted(opened, terminal, { action: paused ? 'pause' : 'resume', queue: queue.name })
       const text = `${queue.name} is ${paused ? 'paused' : 'resumed'}.`
       terminal.out(`${args.flag('json') ? jsonText({ queue: queue.name, paused }) : text}\n`)
     }

@@ -54,9 +54,21 @@ const allVerbs = () => Promise.all(Object.values(VERBS).map(async (load) => (awa
 async function verbOf(name: string | undefined): Promise<Verb> {
   if (name === undefined) throw new UsageError('a command is missing')
   const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
-  if (load === undefined)
-    throw new UsageError(`there is no command ${shown(name)}${didYouMean(name, Object.keys(VERBS))}`)
+  if (load === undefined) throw new UsageError(`there is no command ${shown(name)}${meantVerb(name)}`)
   return (await load()).verb
+}
+
+/** What other tools call them. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  retry: 'requeue',
+  rm: 'remove',
+  delete: 'remove',
+  kill: 'cancel',
+}
+
+function meantVerb(name: string): string {
+  const verb = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : undefined
+  return verb === undefined ? didYouMean(name, Object.keys(VERBS)) : `; did you mean ${verb}?`
 }
 
 function messageOf(error: unknown, verb: Verb | undefined): string {

@@ -14,7 +14,7 @@ export const SETTINGS = {
   rate: { value: 'RATE', help: 'starts, such as 100/s or 5/10s; or none' },
   'group-running': { value: 'N', help: 'the same for each group; or none' },
   'group-rate': { value: 'RATE', help: 'the same for each group; or none' },
-  capacity: { value: 'N', help: 'scheduled and waiting jobs; or none' },
+  capacity: { value: 'N', help: 'blocked, scheduled and waiting jobs; or none' },
   attempts: { value: 'N', help: 'how often a job is tried' },
   lease: { value: 'TIME', help: 'a worker that is silent for longer loses the job' },
   timeout: { value: 'TIME', help: 'how long an attempt may run; or none' },

@@ -5,6 +5,8 @@ export interface Terminal {
   env: Readonly<Record<string, string | undefined>>
   out(text: string): void
   err(text: string): void
+  /** Who calls, for the log of actions; `cli` unless set. */
+  through?: 'cli' | 'mcp'
   /** Whether a person sees it at once. Unset: it goes into a pipe or a file, so it has no colours and no redrawn lines. */
   isTTY?: { out?: boolean; err?: boolean }
   /** Characters of a line; 80 unless set. */

@@ -5,8 +5,9 @@ import type { UpdateOptions } from '../pond/update.ts'
 import type { JobState, SettingName } from '../store.ts'
 import { checkObject, checkOptions, defined, type Rules } from '../values/options.ts'
 import { Refusal, refuseUnknownJob } from '../web/problem.ts'
-import { type Call, mustOperate } from './context.ts'
+import { type Call, mustNotBeLog, mustOperate } from './context.ts'
 import { isJob, isName } from './reads.ts'
+import { changeText } from './told.ts'
 
 const isAny = (): boolean => true
 const isArray = (value: unknown): boolean | string => Array.isArray(value) || 'an array'
@@ -18,7 +19,7 @@ export async function pause(call: Call, body: object): Promise<object> {
   const queue = ofQueue(body, 'pause')
   await call.operated(queue)
   await call.pond.queue(queue).pause()
-  call.acted('pause', queue)
+  await call.acted('pause', queue)
   return {}
 }
 
@@ -26,7 +27,7 @@ export async function resume(call: Call, body: object): Promise<object> {
   const queue = ofQueue(body, 'resume')
   await call.operated(queue)
   await call.pond.queue(queue).resume()
-  call.acted('resume', queue)
+  await call.acted('resume', queue)
   return {}
 }
 
@@ -36,8 +37,11 @@ export async function override(call: Call, body: object): Promise<object> {
   const rules: Rules<Body> = { queue: isName, settings: isAny }
   const { queue, settings } = checkOptions<Body>(body as Body, rules, 'override', ['queue', 'settings'])
   await call.operated(queue)
-  await call.pond.queue(queue).override(settings)
-  call.acted('override', queue, { settings: Object.keys(settings) })
+  const own = call.pond.queue(queue)
+  const before = await own.settings()
+  await own.override(settings)
+  const detail = changeText(before, await own.settings())
+  await call.acted('override', queue, { settings: Object.keys(settings), ...defined({ detail }) })
   return {}
 }
 
@@ -49,8 +53,11 @@ export async function clear(call: Call, body: object): Promise<object> {
     'names',
   ])
   await call.operated(queue)
-  await call.pond.queue(queue).clearOverrides(checkSettingNames(names))
-  call.acted('clear', queue, { settings: names })
+  const own = call.pond.queue(queue)
+  const before = await own.settings()
+  await own.clearOverrides(checkSettingNames(names))
+  const detail = changeText(before, await own.settings())
+  await call.acted('clear', queue, { settings: names, ...defined({ detail }) })
   return {}
 }
 
@@ -60,7 +67,7 @@ export async function limitGroup(call: Call, body: object): Promise<object> {
   const { queue, group, limits } = checkOptions<Body>(body as Body, rules, 'limitGroup', ['queue', 'group', 'limits'])
   await call.operated(queue)
   await call.pond.queue(queue).limitGroup(group, limits)
-  call.acted('limitGroup', queue, { group })
+  await call.acted('limitGroup', queue, { group })
   return {}
 }
 
@@ -69,6 +76,7 @@ async function operatedJob(call: Call, body: object, where: string) {
   const { id } = checkOptions<{ id: string }>(body as { id: string }, { id: isJob }, where, ['id'])
   const { record, may } = await call.job(id)
   mustOperate(may)
+  mustNotBeLog(record.queue)
   return record
 }
 
@@ -78,7 +86,7 @@ export async function requeue(call: Call, body: object): Promise<object> {
     const isOver = state === 'dead' || state === 'cancelled'
     throw new Refusal(409, `The job stays as it is: ${isOver ? 'a live job has its key' : `it is ${state}`}.`)
   }
-  call.acted('requeue', queue, { id })
+  await call.acted('requeue', queue, { id })
   return {}
 }
 
@@ -86,14 +94,14 @@ export async function cancel(call: Call, body: object): Promise<object> {
   const { id, queue, state: before } = await operatedJob(call, body, 'cancel')
   const state = (await call.pond.cancel(id)) ?? refuseUnknownJob()
   if (state !== 'cancelled' || before === 'cancelled') throw new Refusal(409, `The job stays as it is: it is ${state}.`)
-  call.acted('cancel', queue, { id })
+  await call.acted('cancel', queue, { id })
   return {}
 }
 
 export async function remove(call: Call, body: object): Promise<object> {
   const { id, queue } = await operatedJob(call, body, 'remove')
   if ((await call.pond.queue(queue).remove([id])) === 0) refuseUnknownJob()
-  call.acted('remove', queue, { id })
+  await call.acted('remove', queue, { id })
   return {}
 }
 
@@ -104,6 +112,7 @@ export async function update(call: Call, body: object): Promise<object> {
   checkObject(change, 'update')
   const { record, may } = await call.job(id)
   mustOperate(may)
+  mustNotBeLog(record.queue)
   if (change.data !== undefined && !may.payloads)
     throw new Refusal(403, 'You may not see payloads of this queue, nor write them.')
   const { redaction } = call.context
@@ -114,6 +123,6 @@ export async function update(call: Call, body: object): Promise<object> {
   if (outcome === undefined) refuseUnknownJob()
   if (outcome !== 'updated') throw new Refusal(409, `The job stays as it is: it is ${outcome}.`)
   const isPromotion = change.delay === 0 && Object.keys(defined(change)).length === 1
-  call.acted(isPromotion ? 'promote' : 'update', record.queue, { id })
+  await call.acted(isPromotion ? 'promote' : 'update', record.queue, { id })
   return {}
 }

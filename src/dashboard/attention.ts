@@ -15,19 +15,13 @@ export interface Recent {
 }
 
 export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent): Attention[] {
-  const { queue, counts, lastClaim, nextStart, groupsAtLimit } = stats
+  const { queue, counts, nextStart, groupsAtLimit } = stats
   const found: Attention[] = []
   const add = (level: Attention['level'], kind: Attention['kind'], text: string) =>
     found.push({ queue, kind, level, text })
-  const isSilent = counts.running === 0 && (lastClaim === null || lastClaim > DEFAULTS.store.workerSilence)
-  if (counts.waiting > 0 && isSilent && !stats.paused) {
-    add(
-      'alarm',
-      'noWorker',
-      `${jobs(counts.waiting)} and no worker ${lastClaim === null ? 'has ever asked for any' : 'asks for them'}`,
-    )
-  }
-  const held = counts.waiting + counts.scheduled
+  const noWorker = noWorkerText(stats)
+  if (noWorker !== undefined) add('alarm', 'noWorker', noWorker)
+  const held = counts.waiting + counts.scheduled + counts.blocked
   if (stats.capacity !== null && held >= stats.capacity)
     add('alarm', 'full', `full: ${number(held)} of ${number(stats.capacity)}`)
   else if (stats.capacity !== null && held >= stats.capacity * NEARLY_FULL) {
@@ -55,6 +49,18 @@ export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent):
   return found
 }
 
+/** undefined: there is one, nobody is needed, or it cannot be told: jobs run, and nobody was ever heard of. */
+function noWorkerText({ counts: { waiting, running }, lastClaim, paused }: QueueStats): string | undefined {
+  const isNeeded = running > 0 || (waiting > 0 && !paused)
+  if (!isNeeded) return undefined
+  if (lastClaim === null) return running > 0 ? undefined : `no worker has ever asked for jobs, ${jobs(waiting)}`
+  if (lastClaim <= DEFAULTS.store.workerSilence) return undefined
+  const since = `no worker since ${minutes(lastClaim)} ago`
+  const told = [since, ...(waiting > 0 ? [jobs(waiting)] : [])].join(', ')
+  if (running === 0) return told
+  return `${told}; ${running === 1 ? 'the one that runs is' : `the ${number(running)} that run are`} of workers that are gone`
+}
+
 function waitingAttention(
   { queue, paused, oldestWaiting }: QueueStats,
   { slots, needed, busy }: QueueView,
@@ -72,4 +78,9 @@ function waitingAttention(
 }
 
 const number = (value: number): string => value.toLocaleString('en-US')
+const minutes = (ms: number): string => {
+  const whole = Math.floor(ms / 60_000)
+  if (whole >= 120) return `${number(Math.floor(whole / 60))} hours`
+  return whole === 1 ? '1 minute' : `${number(whole)} minutes`
+}
 const jobs = (count: number): string => (count === 1 ? '1 job waits' : `${number(count)} jobs wait`)

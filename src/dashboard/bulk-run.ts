@@ -1,6 +1,6 @@
 /** What the dashboard asks of the bulk changes of a queue. */
 import type { BulkPreview, BulkReport } from '../pond/bulk.ts'
-import type { BulkOptions, DryRunOptions } from '../pond/bulk-options.ts'
+import { BULK_STATES, type BulkOptions, type DryRunOptions } from '../pond/bulk-options.ts'
 import type { Queue } from '../pond/queue.ts'
 import { Refusal } from '../web/problem.ts'
 import type { BulkBody } from './views.ts'
@@ -17,8 +17,9 @@ export function bulkChange(queue: Queue, { action, search }: BulkBody): BulkChan
     const own = { ...filter, state }
     return { preview: (options) => queue.requeueAll(own, options), run: (options) => queue.requeueAll(own, options) }
   }
-  if (action === 'cancel' && (state === 'scheduled' || state === 'waiting' || state === 'running')) {
-    const own = { ...filter, state }
+  const cancelled = action === 'cancel' ? BULK_STATES.cancel.find((one) => one === state) : undefined
+  if (cancelled !== undefined) {
+    const own = { ...filter, state: cancelled }
     return { preview: (options) => queue.cancelAll(own, options), run: (options) => queue.cancelAll(own, options) }
   }
   if (action === 'promote' && state === 'scheduled') {

@@ -8,6 +8,7 @@ import type { Call } from './context.ts'
 import { jobRow } from './job-views.ts'
 import { isName } from './reads.ts'
 import { mayAsk, SEARCH_RULES } from './search-input.ts'
+import { searchText } from './told.ts'
 import type { BulkAction, BulkBody, BulkLine, BulkPreviewView, Search } from './views.ts'
 
 const ACTIONS: readonly BulkAction[] = ['requeue', 'cancel', 'remove', 'promote']
@@ -40,7 +41,7 @@ export async function bulk(call: Call, body: object): Promise<BulkPreviewView | 
 /**
  * The change goes on while the answer is read, a step at a time, and ends when the reader leaves. What was changed by then is told of.
  */
-function progressAnswer(call: Call, { queue, action, from }: BulkBody, change: BulkChange): Response {
+function progressAnswer(call: Call, { queue, action, search, from }: BulkBody, change: BulkChange): Response {
   const encoder = new TextEncoder()
   const stop = new AbortController()
   const leave = () => stop.abort()
@@ -64,7 +65,7 @@ function progressAnswer(call: Call, { queue, action, from }: BulkBody, change: B
         send({ kind: 'failed', message, ...latest })
       } finally {
         call.request.signal.removeEventListener('abort', leave)
-        call.acted(`${action}All`, queue, { count: latest.changed })
+        await call.acted(`${action}All`, queue, { count: latest.changed, detail: searchText(search) })
         if (!stop.signal.aborted) controller.close()
       }
     },

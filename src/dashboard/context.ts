@@ -1,4 +1,5 @@
 /** What the operations of the API work with. */
+import { ACTIONS_QUEUE } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
 import type { ActionEvent } from '../values/events.ts'
@@ -12,7 +13,7 @@ export interface Context {
   ponds: ReadonlyMap<string, Millpond>
   redaction: Redaction
   /** Called after each action. */
-  acted: (event: ActionEvent, pond: Millpond) => void
+  acted: (event: ActionEvent, pond: Millpond) => Promise<void>
 }
 
 /** A checked call of one operation. */
@@ -43,7 +44,9 @@ export class Call {
 
   /** The same, for a change. @throws Refusal: 403, 404 */
   async operated(queue: string): Promise<May> {
-    return mustOperate(await this.seen(queue))
+    const may = mustOperate(await this.seen(queue))
+    mustNotBeLog(queue)
+    return may
   }
 
   /** A job of a queue that the caller may see, as the store has it. @throws Refusal: 404 */
@@ -54,10 +57,16 @@ export class Call {
     return { record, may }
   }
 
-  /** Tells of an action. */
-  acted(action: string, queue: string, more: Partial<ActionEvent> = {}): void {
-    this.context.acted({ who: this.caller.who, action, queue, count: 1, ...more }, this.pond)
+  /** Tells of an action, and keeps it in the store. */
+  async acted(action: string, queue: string, more: Partial<ActionEvent> = {}): Promise<void> {
+    const { who } = this.caller
+    await this.context.acted({ who, through: 'dashboard', action, queue, count: 1, ...more }, this.pond)
   }
+}
+
+/** Who changes something cannot take the trace of it away here. @throws Refusal: 403 */
+export function mustNotBeLog(queue: string): void {
+  if (queue === ACTIONS_QUEUE) throw new Refusal(403, 'The log of actions is not changed here.')
 }
 
 /** By the settings, where the store has them: counts cost more. */

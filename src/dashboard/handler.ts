@@ -16,7 +16,9 @@ import { contentType } from '../web/headers.ts'
 import { hostOf, isForeign } from '../web/origin.ts'
 import { clientOf, Permits } from '../web/permits.ts'
 import { errorAnswer, type OnError, Refusal, unsupportedType } from '../web/problem.ts'
+import * as log from './action-log.ts'
 import * as actions from './actions.ts'
+import { alerts } from './alerts.ts'
 import { fileAnswer, guarded, jsonAnswer } from './answers.ts'
 import { bulk } from './bulk.ts'
 import type { Callers } from './callers.ts'
@@ -35,8 +37,13 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...{ pause: actions.pause, resume: actions.resume, override: actions.override, clear: actions.clear },
   ...{ limitGroup: actions.limitGroup, requeue: actions.requeue, cancel: actions.cancel, remove: actions.remove },
   ...{ update: actions.update, bulk, schedules: schedules.schedules, runSchedule: schedules.runSchedule },
-  ...{ pauseSchedule: schedules.pauseSchedule, resumeSchedule: schedules.resumeSchedule },
-  removeSchedule: schedules.removeSchedule,
+  ...{ schedule: schedules.schedule, previewSchedule: schedules.previewSchedule },
+  ...{
+    changeSchedule: schedules.changeSchedule,
+    pauseSchedule: schedules.pauseSchedule,
+    resumeSchedule: schedules.resumeSchedule,
+  },
+  ...{ removeSchedule: schedules.removeSchedule, actions: log.actions, alerts },
 }
 
 const FILES: ReadonlySet<string> = new Set(['page.js', 'page.css', 'icon.svg'])
@@ -51,7 +58,7 @@ export interface HandlerOptions {
   ponds: ReadonlyMap<string, Millpond>
   callers: Callers
   redaction: Redaction
-  acted: (event: ActionEvent, pond: Millpond) => void
+  acted: (event: ActionEvent, pond: Millpond) => Promise<void>
   report: OnError
   /** Aborted when one of the ponds closes. */
   stopping: AbortSignal

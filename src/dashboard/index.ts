@@ -5,6 +5,7 @@
  *   …/page.js, …       its files           …/api/NAME    reads and actions: POST of JSON, so that nothing is in a URL
  */
 import '../values/runtime.ts'
+import { actionDone } from '../pond/actions.ts'
 import { Millpond } from '../pond/millpond.ts'
 import { MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -69,8 +70,8 @@ export function dashboard(
   }
   const named = pondsByName(ponds)
   const report = reporter(given.onError)
-  const acted = (event: ActionEvent, pond: Millpond) => {
-    pond.parts.events.emit('action', event)
+  const acted = async (event: ActionEvent, pond: Millpond) => {
+    await actionDone(pond, event)
     try {
       onAction?.(event)
     } catch (error) {

@@ -18,7 +18,12 @@ export function jobRow(record: JobRecord, may: May): JobRow {
 }
 
 /** @param redaction of whole payloads: their first name is `data`, `progress`, `result` or `log` */
-export function jobPage(record: JobRecord, may: May, redaction: Redaction, why: string | null): JobPage {
+export function jobPage(
+  record: JobRecord,
+  may: May,
+  redaction: Redaction,
+  why: string | null,
+): Omit<JobPage, 'relatives'> {
   const { queue, cost, timeout, trace } = record
   const locked = { state: 'locked' } as const
   const payload = (part: 'data' | 'progress' | 'result') => {

@@ -16,12 +16,15 @@ const MAX_BYTES = 4096
 
 export function payloadView(record: JobRecord, part: JobPart, redaction: Redaction): PayloadView {
   const encoded = record[part]
-  if (encoded === null) return { state: 'none' }
+  return encoded === null ? { state: 'none' } : bodyView(encoded, redaction, `${part} of job ${record.id}`)
+}
+
+export function bodyView(encoded: Encoded, redaction: Redaction, what = 'data'): PayloadView {
   const { encoding } = encoded
   const bytes = sizeOf(encoded)
   if (isSealed(encoded.body)) return { state: 'sealed', bytes, encoding }
   try {
-    const value = decode(encoded, `${part} of job ${record.id}`)
+    const value = decode(encoded, what)
     if (!isNestedTooDeep(value)) return { state: 'shown', bytes, encoding, ...new Showing().show(value, redaction) }
   } catch (error) {
     if (!isNotDecodable(error)) throw error

@@ -5,6 +5,7 @@
  *
  * What was seen is kept while idle, so that a page that is opened again begins with it.
  */
+import { ACTIONS_QUEUE } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { type QueuePlan, queuePlan } from '../pond/plan.ts'
 import { queueReport } from '../pond/stats.ts'
@@ -19,8 +20,8 @@ import type { Attention, Point, QueueView, StoreView } from './views.ts'
 /** Milliseconds between two looks, from the end of the first; and the most, where looks take long. */
 const PACE = 2000
 const SLOWEST = 60_000
-/** A pause is so many times longer than the look before, so that looking takes a small part of the store's time. */
-const PAUSE = 30
+/** A pause is so many times longer than the look before, so that an open page takes less than 2 % of a core of the store's time. */
+const PAUSE = 60
 /** How many minutes the percentiles look back. */
 const MINUTES = 5
 /** Queues that are shown. */
@@ -115,7 +116,8 @@ export class Poller {
     const isWatched = all.some(({ queue }) => queue === ALERTS_QUEUE)
     const attention: Attention[] = isWatched ? await firingAlerts(store) : []
     const points = new Map<string, Point>()
-    for (const stats of all.slice(0, MAX_QUEUES)) {
+    // Of the log of actions there is a page.
+    for (const stats of all.filter(({ queue }) => queue !== ACTIONS_QUEUE).slice(0, MAX_QUEUES)) {
       const view = this.#view(stats, byQueue.get(stats.queue) ?? [], now)
       queues.push(view)
       attention.push(...attentionOf(stats, { ...view, may: NOTHING }, this.#history.recent(stats.queue)))

@@ -1,12 +1,13 @@
 /** Operations that show something. */
 import type { JobsQuery } from '../pond/listing.ts'
 import type { ListedRecord, Store } from '../store.ts'
-import { isMillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Call } from './context.ts'
+import { placesIn } from './data-places.ts'
 import { jobPage, jobRow } from './job-views.ts'
+import { relatives, why } from './relatives.ts'
 import { SEARCH_RULES, searchQuery } from './search-input.ts'
 import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts'
 
@@ -14,11 +15,11 @@ import type { JobPage, JobsPage, QueuePage, Search, WorkerRow } from './views.ts
 const MAX_GROUPS = 200
 const MAX_RUNNING = 500
 /** Milliseconds. */
-const SEARCH_TIME = 700
+export const SEARCH_TIME = 200
 
 export const isName = (value: unknown): boolean => checkQueueName(value) !== ''
 export const isJob = (value: unknown): boolean => typeof value === 'string' && checkId(value) !== ''
-const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
+export const isText = (value: unknown): boolean | string => typeof value === 'string' || 'a text'
 
 /** A queue: how it is, its settings and its first groups, or those after one. */
 export async function queue(call: Call, body: object): Promise<QueuePage> {
@@ -49,7 +50,8 @@ export async function jobs(call: Call, body: object): Promise<JobsPage> {
   const { store } = call.pond.parts
   const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
   const { found, next, isPart } = await searched(store, query)
-  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, may }
+  const places = may.payloads && store.capabilities.text ? placesIn(found, call.context.redaction) : []
+  return { jobs: found.map((record) => jobRow(record, may)), next, isPart, places, may }
 }
 
 /** Filters have no index. A rare match is looked for as long as a person waits; the next page goes on from there. */
@@ -70,17 +72,8 @@ async function searched(store: Store, { limit, after: from, ...query }: JobsQuer
 export async function job(call: Call, body: object): Promise<JobPage> {
   const { id } = checkOptions<{ id: string }>(body as { id: string }, { id: isJob }, 'job', ['id'])
   const { record, may } = await call.job(id)
-  return jobPage(record, may, call.context.redaction, await why(call, id))
-}
-
-/** null: the store cannot tell. */
-async function why({ pond }: Call, id: string): Promise<string | null> {
-  try {
-    return (await pond.explain(id))?.text ?? null
-  } catch (error) {
-    if (isMillpondError(error, 'NotSupported')) return null
-    throw error
-  }
+  const [reason, others] = await Promise.all([why(call, id), relatives(call, id)])
+  return { ...jobPage(record, may, call.context.redaction, reason), relatives: others }
 }
 
 /** The workers, each with what it runs. */

@@ -1,6 +1,7 @@
 /** Searches and filters, as the page sends them. */
 import { type JobsQuery, jobsQuery } from '../pond/listing.ts'
 import { JOB_STATES, type JobState, type Store } from '../store.ts'
+import { dataFilter } from '../values/data-filter.ts'
 import { defined, type Rules } from '../values/options.ts'
 import { Refusal } from '../web/problem.ts'
 import type { Redaction } from './redact.ts'
@@ -21,6 +22,7 @@ export const SEARCH_RULES: Rules<Search> = {
   pushedFrom: isTime,
   pushedBefore: isTime,
   text: isText,
+  data: (value) => dataFilter(value).path.length > 0,
 }
 
 /** @throws Refusal: 403; MillpondError */
@@ -36,10 +38,21 @@ export function searchQuery(
 }
 
 /** Whoever may not see a text may not find out by searching for it, either. @throws Refusal: 403 */
-export function mayAsk({ text, errorText }: Search, { may, redaction }: { may: May; redaction: Redaction }): void {
-  if (text === undefined && errorText === undefined) return
+export function mayAsk(
+  { text, errorText, data }: Search,
+  { may, redaction }: { may: May; redaction: Redaction },
+): void {
+  if (text === undefined && errorText === undefined && data === undefined) return
   if (!may.payloads) throw new Refusal(403, 'You may not see payloads and errors of this queue, nor search in them.')
   if (text !== undefined && !redaction.at('data').isEmpty) {
     throw new Refusal(403, 'Parts of the payloads are not shown here, so they cannot be searched for a text.')
   }
+  if (data !== undefined && isHidden(dataFilter(data).path, redaction.at('data'))) {
+    throw new Refusal(403, 'This part of the payloads is not shown here, so it cannot be searched.')
+  }
+}
+
+/** Whether a value of this place, or one that it is a part of, is never shown. */
+function isHidden([name, ...rest]: readonly string[], redaction: Redaction): boolean {
+  return redaction.hides || (name !== undefined && isHidden(rest, redaction.at(name)))
 }

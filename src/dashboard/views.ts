@@ -2,7 +2,8 @@
 import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import type { Capabilities, JobState } from '../store.ts'
+import type { Capabilities, DataFilter, JobState } from '../store.ts'
+import type { ActionEvent } from '../values/events.ts'
 import type { GroupRecord } from '../values/limits.ts'
 
 /** What the caller may do with a queue. */
@@ -130,6 +131,26 @@ export interface LineView {
   cut: boolean
 }
 
+export interface RelativeView {
+  id: string
+  queue: string
+  state: JobState
+}
+
+/** The first of some jobs. Those of queues that the caller may not see are counted alone. */
+export interface RelativesSide {
+  shown: RelativeView[]
+  count: number
+}
+
+/** The jobs that a job waits or waited for, and those that wait or waited for it. */
+export interface RelativesView {
+  parents: RelativesSide
+  children: RelativesSide
+  /** There are more than were counted. */
+  more: boolean
+}
+
 export interface JobPage extends JobRow {
   queue: string
   may: May
@@ -141,6 +162,8 @@ export interface JobPage extends JobRow {
   result: PayloadView
   /** null: the caller may not see it. */
   log: LineView[] | null
+  /** null: the job has none, or the store knows of none. */
+  relatives: RelativesView | null
   /** null: the store cannot tell. */
   why: Explanation['text'] | null
 }
@@ -151,6 +174,8 @@ export interface JobsPage {
   next: string | null
   /** The search was stopped after its time, so that the page may be short or empty. */
   isPart: boolean
+  /** Places in the data of the first ones, such as `user.id`; none, where the caller may not see data. */
+  places: string[]
   may: May
 }
 
@@ -174,6 +199,53 @@ export interface WorkerRow {
   jobs: { id: string; startedAt: number | null }[]
 }
 
+/** A rule of alerts, with the queues where it is not quiet. */
+export interface AlertRow {
+  name: string
+  /** null: every queue. */
+  queue: string | null
+  metric: string
+  above: number
+  /** Milliseconds. */
+  for: number
+  resolveAfter: number
+  /** `since` and `above`: since when it is in this phase, and since when the value has been above. */
+  states: { queue: string; phase: string; since: number; above: number }[]
+}
+
+/** Somebody was told, or is to be. */
+export interface DeliveryRow {
+  id: string
+  rule: string
+  queue: string
+  turn: 'firing' | 'resolved'
+  state: JobState
+  /** null: not yet. */
+  at: number | null
+  attempt: number
+  /** Of its last error. */
+  code: string | null
+}
+
+export interface AlertsPage {
+  /** null: no program has rules. */
+  rules: AlertRow[] | null
+  told: DeliveryRow[]
+}
+
+/** What somebody did. */
+export interface ActionRow extends ActionEvent {
+  at: number
+}
+
+export interface ActionsPage {
+  /** null: the store keeps none. */
+  actions: ActionRow[] | null
+  next: string | null
+  /** The search was stopped after its time. */
+  isPart: boolean
+}
+
 export interface ScheduleRow {
   name: string
   may: May
@@ -188,6 +260,24 @@ export interface ScheduleRow {
   lastAt: number | null
   /** The next ones, as this machine computes them. */
   times: number[]
+}
+
+/** A past time of a schedule. */
+export interface FiringRow {
+  at: number
+  id: string
+  /** Of its job; null: there is none, or no longer. */
+  state: JobState | null
+}
+
+export interface SchedulePage extends ScheduleRow {
+  missed: string
+  jitter: number
+  /** With a key, a live job may have stood for one of its times. */
+  hasKey: boolean
+  data: PayloadView
+  /** Newest first. */
+  history: FiringRow[]
 }
 
 /** What a bulk change would do. */
@@ -224,6 +314,7 @@ export interface Search {
   pushedFrom?: number | undefined
   pushedBefore?: number | undefined
   text?: string | undefined
+  data?: DataFilter | undefined
 }
 
 /** What a bulk change is asked for with. */

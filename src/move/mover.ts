@@ -4,8 +4,9 @@
  *   pass over a queue ──► nothing was left to take ──► older jobs still run at the source: waits, and goes over it again
  *                                                  └─► none does: ends, unless it follows
  *
- * Within a pass, three batches are under way: the source takes one while the target stores the one before, and the source removes the one
- * before that. A job is removed only when the target has it, and stored only while it is taken, so it is never in neither place.
+ * Within a pass, both ends work at once: while the target stores a batch, the source removes the one before, and then takes the next. So no
+ * more than two batches are taken at any time. A job is removed only when the target has it, and stored only while it is taken, so it is
+ * never in neither place.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MillpondError } from '../values/errors.ts'
@@ -84,30 +85,20 @@ export class Mover {
   /** @returns whether it has moved jobs that were pushed before the start */
   async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
     const iterator = batches[Symbol.asyncIterator]()
-    const take = () => quietly(iterator.next())
     const left = new Map<string, LeftReason>()
     let older = false
-    let removing: Promise<void> = Promise.resolve()
-    let ahead: Promise<IteratorResult<Batch>> | undefined = take()
-    try {
-      while (ahead !== undefined) {
-        const { done, value: batch } = await ahead
-        if (done) break
-        ahead = this.#stop.aborted ? undefined : take()
-        const fates = await this.#store(batch)
-        await removing
-        removing = quietly(this.#settle(batch, fates))
-        older = this.#count(entry, batch.records, fates, left) || older
-        await this.#tell()
-      }
-      await removing
-    } catch (error) {
-      await removing.catch(() => {})
-      // What is taken and was not sent to the target goes back at once. The rest comes back after a while, or the next run takes it up.
-      const taken = await ahead?.catch(() => undefined)
-      if (taken !== undefined && !taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
-      throw error
+    let settle = async () => {}
+    let next = await iterator.next()
+    while (!next.done) {
+      const batch = next.value
+      const ahead = quietly(settle().then(() => (this.#stop.aborted ? NO_MORE : iterator.next())))
+      const fates = await this.#store(batch).catch((error: unknown) => putBackAhead(ahead, error))
+      settle = () => this.#settle(batch, fates)
+      older = this.#count(entry, batch.records, fates, left) || older
+      next = await ahead
+      await this.#tell()
     }
+    await settle()
     entry.left = countsOf(left)
     return older
   }
@@ -189,6 +180,15 @@ export class Mover {
   #try<T>(call: () => Promise<T>): Promise<T> {
     return retried(call, (error: MillpondError) => this.#options.onTrouble?.(error), this.#stop)
   }
+}
+
+const NO_MORE: IteratorResult<Batch> = { done: true, value: undefined }
+
+/** What is taken and was not sent to the target goes back at once. The rest comes back after a while, or the next run takes it up. */
+async function putBackAhead(ahead: Promise<IteratorResult<Batch>>, error: unknown): Promise<never> {
+  const taken = await ahead.catch(() => NO_MORE)
+  if (!taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
+  throw error
 }
 
 const isThere = (fate: Fate | undefined): boolean => fate === 'moved' || fate === 'repeated'

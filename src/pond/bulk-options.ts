@@ -15,8 +15,8 @@ export interface RequeueFilter extends FilterOptions {
 }
 /** All that is given must hold. */
 export interface CancelFilter extends FilterOptions {
-  /** Scheduled, waiting and running jobs unless given. */
-  state?: 'scheduled' | 'waiting' | 'running' | undefined
+  /** Blocked, scheduled, waiting and running jobs unless given. */
+  state?: 'blocked' | 'scheduled' | 'waiting' | 'running' | undefined
 }
 /** All that is given must hold. */
 export interface RemoveFilter extends FilterOptions {
@@ -24,7 +24,7 @@ export interface RemoveFilter extends FilterOptions {
 }
 /** All that is given must hold. */
 export interface UpdateFilter extends FilterOptions {
-  state: 'scheduled' | 'waiting'
+  state: 'blocked' | 'scheduled' | 'waiting'
 }
 
 /** What `updateAll` sets; one of them at least. What is unset stays. */
@@ -116,10 +116,10 @@ export interface BulkPlan {
 /** The states that each verb changes, in the order in which a job may go through them. */
 export const BULK_STATES = {
   requeue: ['dead', 'cancelled'],
-  cancel: ['scheduled', 'waiting', 'running'],
+  cancel: ['blocked', 'scheduled', 'waiting', 'running'],
   remove: JOB_STATES,
   promote: ['scheduled'],
-  update: ['scheduled', 'waiting'],
+  update: ['blocked', 'scheduled', 'waiting'],
 } as const satisfies Record<string, readonly JobState[]>
 export type BulkVerb = keyof typeof BULK_STATES
 
@@ -142,7 +142,8 @@ export function bulkPlan(store: Store, { queue, verb, filter: given, options, ch
   const where = `${verb}All of ${queue}`
   const { state, ...rest } = checkOptions(given, { state: stateRule(verb), ...FILTER_RULES }, `the filter of ${where}`)
   const { after, ...checked } = checkOptions(options, OPTION_RULES, where)
-  const states = state === undefined ? UNLESS_GIVEN[verb] : [state]
+  const all = UNLESS_GIVEN[verb].filter((one) => one !== 'blocked' || store.capabilities.graphs)
+  const states = state === undefined ? all : [state]
   if (states.length === 0)
     throw new MillpondError('InvalidOption', `${where}: name the state, as in { state: 'waiting' }`)
   const from = after === undefined ? undefined : readPosition(after)

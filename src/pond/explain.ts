@@ -6,6 +6,8 @@ import { LAST_TIME } from '../values/duration.ts'
 
 /** What keeps a job from running. */
 export type WaitReason =
+  /** The job is blocked: it waits for so many jobs. `parents`: the first ten of them, by id. */
+  | { kind: 'parents'; jobs: number; parents: { id: string; queue: string; state: JobState }[] }
   /** The job is scheduled. */
   | { kind: 'due'; at: Date }
   /** It was pushed with `whenRunning: 'follow'`, and the job that has its key has not ended. */
@@ -40,6 +42,9 @@ export interface Explanation {
  * every half a minute.
  */
 const SILENCE = DEFAULTS.store.workerSilence
+/** Parents that are told of a blocked job, and those that are looked at in a call. */
+const MAX_SHOWN = 10
+const PARENTS_PER_CALL = 500
 /** Stores may stop counting here. */
 const MAX_COUNTED = DEFAULTS.store.ahead
 
@@ -50,9 +55,34 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
   if (!record) return undefined
   const { queue, state } = record
   const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
+  if (state === 'blocked') reasons.push(await parentsReason(store, record))
   if (record.follows) reasons.push({ kind: 'follows', key: record.key ?? '' })
   else if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
   return { id, queue, state, reasons, text: textOf(record, reasons) }
+}
+
+async function parentsReason(store: Store, { id, waitsFor = 0 }: JobRecord): Promise<WaitReason> {
+  const { operations } = store
+  const [relatives] = await operations.relatives({ ids: [id], limit: DEFAULTS.bounds.parents.most })
+  const ids = relatives?.parents ?? []
+  const parents: { id: string; queue: string; state: JobState }[] = []
+  for (let from = 0; from < ids.length && parents.length < MAX_SHOWN; from += PARENTS_PER_CALL) {
+    const some = ids.slice(from, from + PARENTS_PER_CALL)
+    for (const [at, parent] of (await operations.relatives({ ids: some, limit: 1 })).entries()) {
+      if (parent === null || isFinal(parent.state)) continue
+      parents.push({ id: some[at] ?? '', queue: parent.queue, state: parent.state })
+    }
+  }
+  return { kind: 'parents', jobs: waitsFor, parents: parents.slice(0, MAX_SHOWN) }
+}
+
+const isFinal = (state: JobState) => state === 'done' || state === 'dead' || state === 'cancelled'
+
+function parentsText({ jobs, parents }: Extract<WaitReason, { kind: 'parents' }>): string {
+  const shown = parents.map(({ id, queue, state }) => `${id} (${queue}, ${state})`).join(', ')
+  const more = jobs - parents.length
+  const rest = more > 0 && parents.length > 0 ? `, and ${more} more` : ''
+  return `${jobsOf(jobs)} ${jobs === 1 ? 'has' : 'have'} not ended${parents.length > 0 ? `: ${shown}${rest}` : ''}`
 }
 
 async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): Promise<WaitReason[]> {
@@ -87,13 +117,15 @@ async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): P
 
 function textOf({ id, state, worker }: JobRecord, reasons: readonly WaitReason[]): string {
   if (state === 'running') return `Job ${id} runs on worker ${worker}.`
-  if (state !== 'waiting' && state !== 'scheduled') return `Job ${id} is ${state}.`
+  if (state !== 'blocked' && state !== 'waiting' && state !== 'scheduled') return `Job ${id} is ${state}.`
   if (reasons.length === 0) return `Job ${id} waits for a free worker; nothing else holds it back.`
   return `Job ${id} waits: ${reasons.map(wordsOf).join('; ')}.`
 }
 
 function wordsOf(reason: WaitReason): string {
   switch (reason.kind) {
+    case 'parents':
+      return parentsText(reason)
     case 'due':
       return `it is due at ${reason.at.toISOString()}`
     case 'follows':

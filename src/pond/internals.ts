@@ -6,6 +6,7 @@ import type { Worker, WorkerOwner } from '../worker/worker.ts'
 import type { CapacityWaiters } from './capacity-waiters.ts'
 import type { KnownSettings } from './known-settings.ts'
 import type { Pusher } from './pusher.ts'
+import type { UnsettledPushes } from './unsettled-pushes.ts'
 
 export interface ResultOptions {
   /** How long to wait; 0 to 24 days, no limit unless given. */
@@ -32,6 +33,7 @@ export interface PondInternals extends WorkerOwner {
   readonly settings: KnownSettings
   readonly pusher: Pusher
   readonly capacityWaiters: CapacityWaiters
+  readonly unsettled: UnsettledPushes
   /** @throws Closed once no handler runs any more */
   assertOpen(): void
   /** @throws Closed as soon as the pond closes */

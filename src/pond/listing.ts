@@ -2,6 +2,7 @@
 import { JOB_STATES, type JobFilter, type JobState, type ListedRecord, type Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { checkCursor } from '../values/cursor.ts'
+import { type DataMatch, dataFilter } from '../values/data-filter.ts'
 import { shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkKey } from '../values/names.ts'
@@ -31,6 +32,12 @@ export interface FilterOptions {
   pushedBefore?: Date | number | undefined
   /** Only jobs with this text in their data as stored, if those are JSON. Needs the capability `text`. */
   text?: string | undefined
+  /**
+   * Only jobs with this value at this place in their data, if those are JSON: `{ path: ['user', 'id'], value: 7 }` or
+   * `'user.id=7'`. Names lead through objects, not through arrays. The text `7` and the number are both found. Needs the
+   * capability `text`.
+   */
+  data?: DataMatch | undefined
 }
 
 /** A page of jobs, of those that pass the filters. */
@@ -52,6 +59,7 @@ export const FILTER_RULES: Rules<FilterOptions> = {
   pushedFrom: isTime,
   pushedBefore: isTime,
   text: isText,
+  data: (value) => dataFilter(value).path.length > 0,
 }
 const JOBS_RULES: Rules<JobsOptions> = {
   ...PAGE_RULES,
@@ -80,9 +88,11 @@ export function jobsQuery(store: Store, queue: string, state: JobState, options:
 }
 
 /** @throws NotSupported */
-export function filterOf(store: Store, { pushedFrom, pushedBefore, ...texts }: FilterOptions): JobFilter {
+export function filterOf(store: Store, { pushedFrom, pushedBefore, data, ...texts }: FilterOptions): JobFilter {
   if (texts.text !== undefined) needs(store, 'text', 'the filter text')
-  return defined({ ...texts, pushedFrom: timeOf(pushedFrom), pushedBefore: timeOf(pushedBefore) })
+  if (data !== undefined) needs(store, 'text', 'the filter data')
+  const place = data === undefined ? undefined : dataFilter(data)
+  return defined({ ...texts, data: place, pushedFrom: timeOf(pushedFrom), pushedBefore: timeOf(pushedBefore) })
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Bell, Capabilities, FinalState, NewJob, Store } from '../store.ts'
+import type { Bell, Capabilities, FinalState, NewJob, QueueStats, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
 import { needs } from '../values/capabilities.ts'
 import { type CloseReport, type PondCloseOptions, pondCloseOptions } from '../values/close-options.ts'
@@ -19,9 +19,12 @@ import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
 import { type Figures, figures } from './figures.ts'
+import { type Graph, type GraphOptions, graphOf } from './graph.ts'
 import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
 import { PondWorkers } from './pond-workers.ts'
+import type { Pushed } from './push.ts'
+import { type GraphJob, type PushAllOptions, pushAll } from './push-all.ts'
 import { Pusher } from './pusher.ts'
 import { Queue } from './queue.ts'
 import type { QueueOptions } from './queue-options.ts'
@@ -31,6 +34,7 @@ import { Schedules } from './schedules.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeQueue } from './steps.ts'
+import { UnsettledPushes } from './unsettled-pushes.ts'
 import { type WorkerInfo, workerInfo } from './worker-info.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
@@ -134,6 +138,7 @@ export class Millpond implements AsyncDisposable {
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       capacityWaiters: this.#capacityWaiters,
+      unsettled: new UnsettledPushes(),
       due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => this.#workers.add(worker),
@@ -186,6 +191,32 @@ export class Millpond implements AsyncDisposable {
     return new Queue(this.#internals, name, options)
   }
 
+  /**
+   * Pushes jobs of any queues that wait for each other: all of them, or none. In `after`, a job names others by their places in the list,
+   * or by their ids. All is read before the call returns, and checked before any is sent. A full queue rejects with `QueueFull`, even with
+   * `whenFull: 'wait'`. To repeat such a call safely, give each job its own `id`.
+   * @param jobs at most 100,000, and 64 MiB
+   * @returns in the order of the list
+   * @throws GraphCycle, ParentUnknown, and as `queue.push`
+   */
+  pushAll<Datas extends readonly unknown[]>(
+    jobs: { readonly [At in keyof Datas]: GraphJob<Datas[At]> },
+    options?: PushAllOptions,
+  ): Promise<Pushed[]> {
+    return pushAll(this.#internals, jobs, options)
+  }
+
+  /**
+   * The jobs that are connected with this one by waiting for each other, the nearest first, and how many are in each state.
+   * @param options `limit`: most jobs that are looked at; 1 to 100,000, 1,000 unless given
+   * @returns undefined if the store does not know the job
+   * @throws InvalidName, InvalidOption, NotSupported (a store without `graphs`), Closed, `Store…`
+   */
+  async graph(id: string, options: GraphOptions = {}): Promise<Graph | undefined> {
+    this.#assertOpen()
+    return graphOf(this.#store, checkId(id), options)
+  }
+
   /** All that the store knows about a job; undefined if it does not know the job, or no longer. @throws InvalidName, Closed, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
@@ -197,8 +228,8 @@ export class Millpond implements AsyncDisposable {
    * Waits until the job is finished, in whichever process it runs, and resolves to what its handler returned. While the store cannot be
    * reached, it goes on waiting.
    * The type of the result is the caller's word for it: `pond.result<Receipt>(id)`.
-   * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
-   * PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
+   * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled,
+   * ParentFailed, JobUnknown, PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
    */
   async result<Result = unknown>(id: string, options: ResultOptions = {}): Promise<Result> {
     this.#assertOpen()
@@ -358,7 +389,8 @@ export class Millpond implements AsyncDisposable {
 
   async #live(): Promise<number> {
     const all = await this.#store.operations.stats({ minutes: 0 })
-    return all.reduce((sum, { counts }) => sum + counts.scheduled + counts.waiting + counts.running, 0)
+    const live = ({ counts }: QueueStats) => counts.blocked + counts.scheduled + counts.waiting + counts.running
+    return all.reduce((sum, stats) => sum + live(stats), 0)
   }
 
   #assertOpen(): void {

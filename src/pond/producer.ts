@@ -12,13 +12,23 @@ import { MillpondError } from '../values/errors.ts'
 import { defined } from '../values/options.ts'
 import { pushCalls } from '../values/published-calls.ts'
 import type { PondInternals } from './internals.ts'
+import { parentUnknown } from './links.ts'
 import { publishedPush } from './published-push.ts'
 import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import type { QueueOptions } from './queue-options.ts'
 import type { UnsentSettings } from './unsent-settings.ts'
+import { pushWhole } from './whole-push.ts'
+
+/** Of queues, which others know by their public side alone. */
+const producers = new WeakMap<object, Producer>()
+export const registerProducer = (queue: object, producer: Producer): unknown => producers.set(queue, producer)
+
+/** @param queue a `Queue`; undefined: it is something else */
+export const producerOf = (queue: unknown): Producer | undefined =>
+  typeof queue === 'object' && queue !== null ? producers.get(queue) : undefined
 
 export class Producer {
-  readonly #queue: string
+  readonly queue: string
   readonly #pond: PondInternals
   readonly #preparer: Preparer
   readonly #settings: UnsentSettings
@@ -31,12 +41,27 @@ export class Producer {
     settings: UnsentSettings,
     whenFull: QueueOptions['whenFull'],
   ) {
-    this.#queue = queue
+    this.queue = queue
     this.#pond = pond
     this.#preparer = preparer
     this.#settings = settings
     this.#waits = whenFull === 'wait'
     if (this.#waits) pond.capacityWaiters.listen()
+  }
+
+  /** It is of a queue of this pond. */
+  isOf(pond: PondInternals): boolean {
+    return this.#pond === pond
+  }
+
+  /** Settles when the store knows the settings of the queue. */
+  async told(): Promise<void> {
+    await this.#settings.send()
+  }
+
+  /** @throws as `prepare` */
+  prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): NewJob[] | Promise<NewJob[]> {
+    return this.#preparer.prepareMany(items, options)
   }
 
   /** @throws as `push` rejects, before anything is stored */
@@ -47,7 +72,7 @@ export class Producer {
   /** Never throws: errors are in the promise. */
   push(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
     if (!pushCalls.hasSubscribers) return this.#pushOne(data, options)
-    return publishedPush(this.#queue, 1, options, (given) => this.#pushOne(data, given))
+    return publishedPush(this.queue, 1, options, (given) => this.#pushOne(data, given))
   }
 
   #pushOne(data: unknown, options: PushOptions | undefined): Promise<Pushed> {
@@ -55,8 +80,17 @@ export class Producer {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
       const tx = options?.tx
-      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
-      return this.#push(job, tx)
+      const pushed =
+        job instanceof Promise
+          ? this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
+          : this.#push(job, tx)
+      if (options?.id !== undefined && tx === undefined) {
+        this.#pond.unsettled.add(
+          [options.id],
+          pushed.then((one) => [one]),
+        )
+      }
+      return pushed
     } catch (error) {
       return Promise.reject(error)
     }
@@ -65,7 +99,7 @@ export class Producer {
   /** Never throws: errors are in the promise. */
   pushMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
     if (!pushCalls.hasSubscribers || !Array.isArray(items)) return this.#pushAll(items, options)
-    return publishedPush(this.#queue, items.length, options, (given) => this.#pushAll(items, given))
+    return publishedPush(this.queue, items.length, options, (given) => this.#pushAll(items, given))
   }
 
   #pushAll(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<Pushed[]> {
@@ -77,14 +111,27 @@ export class Producer {
       const jobs = this.#preparer.prepareMany(items, options)
       const tx = options?.tx
       if (jobs instanceof Promise) return this.#pond.pending(jobs.then((checked) => this.#pushMany(checked, tx)))
-      return this.#pond.pending(this.#pushMany(jobs, tx))
+      const pushed = this.#pond.pending(this.#pushMany(jobs, tx))
+      if (tx === undefined && jobs.some(({ fresh }) => !fresh)) {
+        this.#pond.unsettled.add(
+          jobs.map(({ id }) => id),
+          pushed,
+        )
+      }
+      return pushed
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
-    if (tx !== undefined) return this.#pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    if (tx !== undefined) return this.pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const settled = isLinked(job) ? this.#pond.unsettled.settled([job]) : undefined
+    if (settled === undefined) return this.#send(job)
+    return this.#pond.pending(settled.then(([own = job]) => this.#send(own)))
+  }
+
+  #send(job: NewJob): Promise<Pushed> {
     const ready = this.#settings.send()
     return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }
@@ -96,19 +143,20 @@ export class Producer {
       if (tx === undefined) {
         const ready = this.#settings.send()
         if (ready !== undefined) await ready
-        await this.#addMany(jobs, pushed)
-      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInTransaction(tx, batch)))
+        if (!jobs.some(isLinked)) await this.#addMany(jobs, pushed)
+        else await this.#addLinked(jobs, pushed)
+      } else for (const batch of batches(jobs)) pushed.push(...(await this.pushInTransaction(tx, batch)))
     } catch (error) {
       if (!(error instanceof MillpondError)) throw error
-      throw new MillpondError(error.code, error.message, { cause: error, queue: this.#queue, pushed: pushed.length })
+      throw new MillpondError(error.code, error.message, { cause: error, queue: this.queue, pushed: pushed.length })
     }
     return pushed
   }
 
   #add(job: NewJob): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
-    if (this.#waits) return capacityWaiters.push(job).then((one) => this.#pushed(job, one))
-    return pusher.push(job).then(([outcome]) => this.#pushed(job, outcome))
+    if (this.#waits) return capacityWaiters.push(job).then((one) => this.pushed(job, one))
+    return pusher.push(job).then(([outcome]) => this.pushed(job, outcome))
   }
 
   /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
@@ -122,38 +170,59 @@ export class Producer {
       if (call.status === 'rejected') throw call.reason
       for (const outcome of call.value) {
         const job = jobs[index++]
-        if (job !== undefined) pushed.push(this.#pushed(job, outcome))
+        if (job !== undefined) pushed.push(this.pushed(job, outcome))
       }
     }
   }
 
-  /** @throws QueueFull, the outcome's error */
-  #pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
+  /** Jobs that wait for others of the same call are stored all or none: calls of several parts of a store would not keep their order. */
+  async #addLinked(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
+    const ids = new Set(jobs.map(({ id }) => id))
+    const parents = new Set(jobs.map(({ after = [] }) => after))
+    const isGraph = [...parents].some((after) => after.some((id) => ids.has(id)))
+    if (isGraph) {
+      const members = jobs.map((job) => ({ producer: this, job }))
+      pushed.push(...(await pushWhole(this.#pond, members, undefined)))
+    } else {
+      const settled = this.#pond.unsettled.settled(jobs)
+      await this.#addMany(settled === undefined ? jobs : await settled, pushed)
+    }
+  }
+
+  /** @throws QueueFull, ParentUnknown, the outcome's error */
+  pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
     if (outcome?.error !== undefined) throw outcome.error
     if (outcome === undefined || outcome.status === 'full') {
-      this.#pond.events.emit('full', { queue: this.#queue })
+      this.#pond.events.emit('full', { queue: this.queue })
       throw this.#queueFull()
     }
-    const { id, status } = outcome
+    const { id, status, parent } = outcome
+    if (status === 'orphan') throw parentUnknown(this.queue, parent)
+    if (status === 'withheld') throw new MillpondError('StoreFailed', 'the store did not say why it stored no job')
     const pushed = pushedFrom(id, status)
     this.#pond.pushed(job, id, pushed.existing)
     return pushed
   }
 
-  async #pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
+  /** @throws QueueFull, ParentUnknown, NotSupported, TransactionMismatch, `Store…` */
+  async pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
     if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
     if (!store.transactions.takesSettings) await this.#settings.send()
     const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings.unsent }) })
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
+    const orphan = outcomes.find(({ status }) => status === 'orphan')
+    if (orphan !== undefined) throw parentUnknown(this.queue, orphan.parent)
     return outcomes.map(({ id, status }) => pushedFrom(id, status))
   }
 
   #queueFull(): MillpondError {
-    const message = `queue ${this.#queue} is full; push again later, or open it with whenFull: 'wait'`
-    return new MillpondError('QueueFull', message, { queue: this.#queue })
+    const message = `queue ${this.queue} is full; push again later, or open it with whenFull: 'wait'`
+    return new MillpondError('QueueFull', message, { queue: this.queue })
   }
 }
+
+const isLinked = ({ after, within }: NewJob): boolean => after !== undefined || within !== undefined
 
 const pushedFrom = (id: string, status: PushOutcome['status']): Pushed =>
   status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }

@@ -13,9 +13,10 @@ import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } 
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import { checkCost } from './limits.ts'
+import { checkLinks, LINK_RULES, type LinkOptions, type Links, linkBytes, linksFrom, NO_LINKS } from './links.ts'
 import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
 
-export interface PushOptions extends OnceOptions {
+export interface PushOptions extends OnceOptions, LinkOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
    * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
@@ -78,10 +79,17 @@ const EACH_RULES: Rules<PushOptions> = {
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
   ...ONCE_RULES,
+  ...LINK_RULES,
 }
 // With one id or key for all, only the first job would be stored.
 const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
-const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isFunction }
+/** With a callback that is undefined, if it is named at all: others are taken out before. */
+type ManyOptions = PushManyOptions<never> & { callback?: undefined }
+const MANY_RULES: Rules<ManyOptions> = {
+  ...COMMON_RULES,
+  each: isFunction,
+  callback: (value) => value === undefined,
+}
 
 /** What a push resolves to, once the store has the job. */
 export interface Pushed {
@@ -130,14 +138,17 @@ export class Preparer {
    * asynchronous.
    * @throws as `prepare`
    */
-  prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): NewJob[] | Promise<NewJob[]> {
-    const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
+  prepareMany(items: readonly unknown[], options: ManyOptions | undefined): NewJob[] | Promise<NewJob[]> {
+    const { each, callback: _, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
     const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
+    const links = linksFrom(alike)
     const jobs: (NewJob | Promise<NewJob>)[] = []
     for (const [index, item] of items.entries()) {
-      const given =
-        each === undefined ? alike : this.#checked({ ...common, ...defined(this.#own(each(item as never, index))) })
-      jobs.push(this.#prepare(item, given))
+      if (each === undefined) jobs.push(this.#prepare(item, alike, links))
+      else {
+        const given = this.#checked({ ...common, ...defined(this.#own(each(item as never, index))) })
+        jobs.push(this.#prepare(item, given))
+      }
     }
     const ready = jobs.filter((job): job is NewJob => !(job instanceof Promise))
     return ready.length === jobs.length ? ready : allInOrder(jobs)
@@ -150,6 +161,7 @@ export class Preparer {
       throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
     }
     checkOnce(given, this.#pond.store, `push to ${this.#queue}`)
+    checkLinks(given, this.#pond.store, `push to ${this.#queue}`)
     if (given.cost !== undefined) {
       needs(this.#pond.store, 'rates', 'cost')
       checkCost(given.cost, this.#limits)
@@ -157,20 +169,21 @@ export class Preparer {
     return given
   }
 
-  #prepare(data: unknown, given: PushOptions): NewJob | Promise<NewJob> {
+  /** @param links those of the options, which the jobs of a call share */
+  #prepare(data: unknown, given: PushOptions, links = linksFrom(given)): NewJob | Promise<NewJob> {
     if (this.#schema !== undefined) {
       // Store the data as they were given, not the schema's output: the worker validates again, and must not transform twice.
       const valid = validate(this.#schema, data, this.#queue)
-      if (valid instanceof Promise) return this.#jobOnce(valid, data, given)
+      if (valid instanceof Promise) return this.#jobOnce(valid, data, given, links)
     }
-    return this.#job(data, given)
+    return this.#job(data, given, links)
   }
 
   /** The job as the data are now, once they are found valid. */
-  #jobOnce(valid: Promise<unknown>, data: unknown, given: PushOptions): Promise<NewJob> {
+  #jobOnce(valid: Promise<unknown>, data: unknown, given: PushOptions, links: Links): Promise<NewJob> {
     // Nobody waits for a rejection that comes later: the push has failed already.
     valid.catch(() => {})
-    const job = this.#job(data, given)
+    const job = this.#job(data, given, links)
     return valid.then(() => job)
   }
 
@@ -183,7 +196,7 @@ export class Preparer {
     throw new MillpondError('InvalidOption', `pushMany to ${this.#queue}: ${message}`)
   }
 
-  #job(data: unknown, options: PushOptions): NewJob {
+  #job(data: unknown, options: PushOptions, links: Links): NewJob {
     return {
       id: options.id === undefined ? newId() : options.id.toLowerCase(),
       queue: this.#queue,
@@ -200,6 +213,7 @@ export class Preparer {
       fresh: options.id === undefined,
       ...(options.key !== undefined && onceFrom(options)),
       ...(this.#spills && { spill: true }),
+      ...(links !== NO_LINKS && links),
     }
   }
 }
@@ -213,9 +227,9 @@ async function allInOrder(jobs: readonly (NewJob | Promise<NewJob>)[]): Promise<
   })
 }
 
-/** Roughly the bytes of a job's data: a text is counted in UTF-16 units. */
+/** Roughly the bytes of a job's data and parents: a text is counted in UTF-16 units. */
 export function bytesOf(job: NewJob): number {
-  return job.data.body.length
+  return job.data.body.length + linkBytes(job)
 }
 
 /** Cuts jobs into batches of a size that one call carries. */

@@ -5,7 +5,8 @@
  * A large `pushMany` takes several calls. Each keeps its place in the order, but is only made once the one before has
  * stored all its jobs. A store that leaves a call unanswered for longer than PATIENCE gives up the order across them.
  *
- * Pushes inside a transaction are the exception: they go out at once, because the caller may hold a lock that other pushes wait for.
+ * Pushes inside a transaction are the exception: they go out at once, because the caller may hold a lock that other pushes wait for. So do
+ * pushes of all jobs or none.
  */
 
 import type { BatcherLimits } from '../batch/batcher.ts'
@@ -67,6 +68,13 @@ export class Pusher {
     })
   }
 
+  /** All of them or none, in a call of their own, which keeps no order with other pushes. */
+  pushWhole(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    const answer = this.#store.operations.push({ jobs, whole: true })
+    this.#onSend(jobs)
+    return answer
+  }
+
   /** Resolves when everything pushed so far is settled. */
   flushed(): Promise<void> {
     return this.#batcher.flushed()
@@ -103,7 +111,7 @@ export class Pusher {
   }
 }
 
-const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed'
+const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed' && status !== 'orphan'
 
 /** The outcomes of all parts, in the order of the jobs. Where a part failed, its jobs have its error. */
 async function merged(

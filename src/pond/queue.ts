@@ -25,12 +25,13 @@ import {
   type UpdateAllOptions,
   type UpdateFilter,
 } from './bulk-options.ts'
+import { type Callback, type PushedWithCallback, pushWithCallback } from './callback.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type FilterOptions, type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
-import { Producer } from './producer.ts'
+import { Producer, registerProducer } from './producer.ts'
 import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
@@ -79,6 +80,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const spills = this.#options.whenFull === 'spill'
     const preparer = new Preparer(this.name, pond, schema, limitSettings(limits), spills)
     this.#producer = new Producer(this.name, pond, preparer, this.#settings, this.#options.whenFull)
+    registerProducer(this, this.#producer)
   }
 
   /** @throws Closed */
@@ -104,7 +106,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * If it rejects, the job was not stored, with one exception: after `StoreUnavailable` only the answer may have been
    * lost. To repeat such a push safely, give it an `id` and push again with the same one.
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
-   * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
+   * transactions), TransactionMismatch, QueueFull, ParentUnknown, Closed, `Store…`
    */
   push(data: Data, options?: PushOptions): Promise<Pushed> {
     return this.#producer.push(data, options)
@@ -114,11 +116,22 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * Pushes many jobs, in order. Items, data and options are read before the call returns. All are checked before any is
    * stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can fail midway: the error's `pushed`
    * is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each job its own
-   * `id` by `each`.
+   * `id` by `each`. Where jobs of the list wait for earlier ones of it, and with a callback, all or none are stored.
+   * @param options `callback`: one more job, of any queue, that starts when all jobs of the list have ended; 10,000 jobs at most then
    * @throws as `push`
    */
-  pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    return this.#producer.pushMany(items, options)
+  pushMany<Last>(
+    items: readonly Data[],
+    options: PushManyOptions<Data> & { callback: Callback<Last> },
+  ): Promise<PushedWithCallback>
+  pushMany(items: readonly Data[], options?: PushManyOptions<Data> & { callback?: undefined }): Promise<Pushed[]>
+  pushMany(
+    items: readonly Data[],
+    options?: PushManyOptions<Data> & { callback?: Callback | undefined },
+  ): Promise<Pushed[] | PushedWithCallback> {
+    const { callback } = options ?? {}
+    if (callback === undefined) return this.#producer.pushMany(items, options)
+    return pushWithCallback(this.#pond, this.#producer, items, { ...options, callback })
   }
 
   /**
@@ -240,7 +253,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Changes a scheduled or waiting job. It keeps its id, key, group and attempts, and its place among jobs of its priority.
+   * Changes a blocked, scheduled or waiting job. A blocked one stays blocked. The job keeps its id, key, group and attempts, and its place
+   * among jobs of its priority.
    * @returns `updated`; else nothing was changed: the state that the job has instead, or undefined if the store does not know it
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store
    *   without `update`), Closed, `Store…`
@@ -304,8 +318,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Cancels the scheduled, waiting and running jobs that pass a filter; else as `requeueAll`. Jobs that are pushed meanwhile are left
-   * alone.
+   * Cancels the blocked, scheduled, waiting and running jobs that pass a filter; else as `requeueAll`. Jobs that are pushed meanwhile are
+   * left alone.
    * @throws as `requeueAll`
    */
   cancelAll(
@@ -341,7 +355,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   }
 
   /**
-   * Changes the priority or due time of the scheduled or of the waiting jobs that pass a filter; else as `requeueAll`. Jobs that have
+   * Changes the priority or due time of the blocked, scheduled or waiting jobs that pass a filter; else as `requeueAll`. Jobs that have
    * both already are passed over.
    * @throws as `requeueAll`
    */

@@ -43,7 +43,7 @@ export class Results {
     this.#onChange = onChange
   }
 
-  /** @throws JobUnknown, JobFailed, JobCancelled, ResultTimeout, PayloadNotDecodable, Closed, the signal's reason */
+  /** @throws JobUnknown, JobFailed, JobCancelled, ParentFailed, ResultTimeout, PayloadNotDecodable, Closed, the signal's reason */
   async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted()
     const waiter: Waiter = Promise.withResolvers()
@@ -174,6 +174,9 @@ function failureOf(id: string, record: JobRecord | null): MillpondError | undefi
     return new MillpondError('JobUnknown', message, { id })
   }
   const { queue, state, error } = record
+  if (state === 'cancelled' && error?.code === 'ParentFailed') {
+    return new MillpondError('ParentFailed', `job ${id} was cancelled: ${error.message}`, { id, queue })
+  }
   if (state === 'cancelled') return new MillpondError('JobCancelled', `job ${id} was cancelled`, { id, queue })
   if (state === 'dead') {
     const message = `job ${id} is dead after ${record.attempt} of ${record.attempts} attempts: ${error?.message ?? 'no error kept'}`

@@ -1,15 +1,17 @@
 import type { Declaration, DeclareOutcome, ScheduleRecord, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
+import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { newId } from '../values/ids.ts'
 import { checkScheduleName } from '../values/names.ts'
 import { versionOf } from '../values/schedules/firing.ts'
 import type { Missed } from '../values/schedules/records.ts'
+import { timesOf } from '../values/schedules/times.ts'
 import type { PondInternals } from './internals.ts'
 import type { Pushed } from './push.ts'
 import type { Queue } from './queue.ts'
-import { type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
+import { checkLine, type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
 import { type Preview, type PreviewOptions, previewOf } from './schedule-preview.ts'
 
 /** A schedule, as the store has it. */
@@ -33,6 +35,13 @@ export interface ScheduleInfo {
   changedAt: Date
   /** false: no process has declared it for a minute and a half. It goes on firing until it is removed. */
   declared: boolean
+}
+
+/** What is unset stays. */
+interface ScheduleChange {
+  when?: string | undefined
+  tz?: string | undefined
+  data?: unknown
 }
 
 type Declared<Data> = [
@@ -82,6 +91,33 @@ export class Schedules {
     const [outcome] = await store.operations.declare({ schedules: [declaration] })
     this.#pond.due(0)
     return { declaration, outcome }
+  }
+
+  /**
+   * @internal Changes what a schedule is, as one who declares it does: a program that declares it otherwise is heard again once
+   * this has not been declared for 90 s.
+   * @returns undefined: there is no such schedule @throws InvalidOption, PayloadTooLarge, PayloadNotEncodable
+   */
+  async change(name: string, change: ScheduleChange): Promise<{ outcome: DeclareOutcome | undefined } | undefined> {
+    const store = this.#store('schedules.change')
+    const record = await this.find(name)
+    if (record === undefined) return undefined
+    const { missed, jitter, from, until, paused } = record
+    const { when = record.when, tz = record.tz } = change
+    const timing = { when: checkLine(when), tz, missed, jitter, from, until }
+    timesOf(timing)
+    const data = change.data === undefined ? record.job.data : encode(change.data, 'the data of a schedule', MOST_DATA)
+    const job = { ...record.job, data }
+    const declaration = { ...timing, name, version: versionOf(timing, job), paused, job, again: false }
+    const [outcome] = await store.operations.declare({ schedules: [declaration] })
+    this.#pond.due(0)
+    return { outcome }
+  }
+
+  /** @internal As the store has it. */
+  async find(name: string): Promise<ScheduleRecord | undefined> {
+    const store = this.#store('schedules.find')
+    return (await store.operations.schedules({ limit: 1, name: checkScheduleName(name) }))[0]
   }
 
   /** All schedules by name. @throws NotSupported (a store without `schedules`), Closed, `Store…` */

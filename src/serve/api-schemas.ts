@@ -19,6 +19,7 @@ import {
   type Schema,
   string,
 } from './json-schema.ts'
+import { BLOCKED, LINKS } from './link-schemas.ts'
 import { jobLog, log } from './log-schemas.ts'
 import { ONCE } from './once-schemas.ts'
 
@@ -63,7 +64,7 @@ export const anInteger: Schema<number> = { type: 'integer' }
 const aNumber: Schema<number> = { type: 'number' }
 export const count: Schema<number> = { type: 'integer', minimum: 0 }
 export const time = string({ format: 'date-time' })
-const state = oneOf(JOB_STATES)
+export const state = oneOf(JOB_STATES)
 export const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
 export const attempts = (description: string) => integer(1, DEFAULTS.bounds.attempts.most, { description })
 // No store keeps NUL in text.
@@ -120,6 +121,7 @@ export const newJob = request(
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
     ...ONCE,
+    ...LINKS,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )
@@ -147,6 +149,7 @@ const always = {
 const sometimes = {
   ...{ startedAt: time, finishedAt: time, progress: anything, result: anything },
   expectedStart: described(time, 'An estimate, while it waits.'),
+  ...BLOCKED,
   error: described(
     object({ name: text, message: text, code: text }, { stack: text }),
     'Why the last failed attempt failed.',
@@ -177,16 +180,6 @@ export const jobList = reply(
   },
 )
 
-/** Filters of a list of jobs, by the names of `queue.jobs`. */
-export const JOB_FILTERS = {
-  group: string({ maxLength: 255, pattern: '^[^\\u0000]*$', description: 'Of this group; empty: of none.' }),
-  key: name('With this key.'),
-  errorCode: string({ minLength: 1, maxLength: 128, description: 'Whose last error has this code.' }),
-  errorText: string({ minLength: 1, maxLength: 255, description: 'Whose last error has this text in its message.' }),
-  pushedFrom: integer(0, LAST_TIME, { description: 'Pushed at this time or later, in milliseconds since 1970.' }),
-  pushedBefore: integer(0, LAST_TIME, { description: 'Pushed before this time, in milliseconds since 1970.' }),
-  text: string({ minLength: 1, maxLength: 255, description: 'With this text in their data, if those are JSON.' }),
-}
 export const jobUpdate = request(
   'JobUpdate',
   {},
@@ -325,7 +318,7 @@ const percentiles = (description: string) =>
   object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
 const measured = percentiles('In milliseconds; left out where nothing was measured.')
 
-const orNull = nullable(count)
+export const orNull = nullable(count)
 const shownRate = nullable(object({ count, per: count, burst: orNull }))
 const shownLimits = { running: orNull, rate: shownRate }
 const shownGroupLimits = described(nullable(object(shownLimits)), 'Those of each group; null: groups take no turns.')
@@ -469,24 +462,6 @@ export const group = reply('Group', {
   ),
 })
 export const groupList = reply('Groups', { groups: array(group) }, { next: groupName })
-
-const reason = object(
-  { kind: oneOf(['due', 'noWorker', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
-  {
-    at: time,
-    until: time,
-    group: groupName,
-    running: count,
-    limit: orNull,
-    jobs: count,
-    more: boolean,
-    lastClaim: nullable(time),
-  },
-)
-export const explanation = reply('Explanation', {
-  ...{ id, queue: text, state, text: described(text, 'The reasons in words.') },
-  reasons: array(reason, { description: 'All that holds it back now; none if nothing does, or if it does not wait.' }),
-})
 
 export const health = reply('Health', { status: oneOf(['ok']) })
 export const problem = reply(

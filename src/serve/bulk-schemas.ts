@@ -2,7 +2,8 @@
 import { BULK_STATES, type BulkVerb } from '../pond/bulk-options.ts'
 import { JOB_STATES } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
-import { JOB_FILTERS, listedJob, runAt } from './api-schemas.ts'
+import { listedJob, runAt } from './api-schemas.ts'
+import { JOB_FILTERS } from './filter-schemas.ts'
 import { array, integer, object, oneOf, type Schema, string } from './json-schema.ts'
 
 const ACTIONS = Object.keys(BULK_STATES).filter((name): name is BulkVerb => name in BULK_STATES)

@@ -14,7 +14,7 @@ const TITLES: Readonly<Record<number, string>> = {
   404: 'There is no such job or queue.',
   406: 'Nothing that Accept names is on offer.',
   408: 'The body did not come in time.',
-  409: 'The job, or the claim, is not in a state for this.',
+  409: 'The job, or the claim, is not in a state for this; or a job to wait for is not known.',
   413: 'The body or the payload is over the limit.',
   415: 'The body is neither JSON nor MessagePack.',
   422: 'The query or the body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',

@@ -9,6 +9,7 @@ import type { Store } from '../store.ts'
 import { segmentsOf } from '../web/path.ts'
 import type { OnError } from '../web/problem.ts'
 import type { Sweeper } from '../worker/sweeper.ts'
+import type { Acted } from './acted.ts'
 import type { Limits } from './bounds.ts'
 import type { Claims } from './claims.ts'
 import type { Members, Properties, Schema } from './json-schema.ts'
@@ -23,6 +24,8 @@ export interface RouteContext {
   limits: Limits
   queueLimit: QueueLimit
   metrics: PondMetrics
+  /** Tells of an action of the caller. */
+  acted: (request: Request, action: Acted) => void
   onError: OnError
   /** Aborted when the service stops. */
   stopping: AbortSignal

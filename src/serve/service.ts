@@ -12,6 +12,7 @@ import { errorAnswer, type OnError, Refusal } from '../web/problem.ts'
 import { type UnauthorizedClient, UnauthorizedClients } from '../web/unauthorized.ts'
 import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
+import { ActionsOverHttp } from './acted.ts'
 import type { Limits } from './bounds.ts'
 import { Claims } from './claims.ts'
 import { Guard } from './guard.ts'
@@ -21,6 +22,7 @@ import { inputOf } from './request-input.ts'
 import { Router } from './route.ts'
 import { bulkRoutes } from './routes/bulk.ts'
 import { claimRoutes } from './routes/claims.ts'
+import { graphRoutes } from './routes/graphs.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
@@ -52,6 +54,7 @@ export class Service {
   readonly #sweeper: Sweeper
   readonly #unauthorized: UnauthorizedClients
   readonly #dashboard: ((request: Request) => Promise<Response>) | undefined
+  readonly #actions: ActionsOverHttp
   readonly #stop = new AbortController()
 
   constructor({ store, pond, limits, tokens, hosts, dashboard, onError, onUnauthorized = () => {} }: ServiceOptions) {
@@ -72,9 +75,12 @@ export class Service {
     const { signal: stopping } = this.#stop
     const metrics = new PondMetrics(pond, limits.metricsQueues, (error) => onError(error, undefined))
     const bounds = { limits, queueLimit }
-    const context = { store, pond, sweeper: this.#sweeper, claims: this.#claims, ...bounds, metrics, onError, stopping }
+    this.#actions = new ActionsOverHttp(pond, tokens)
+    const acted = this.#actions.acted.bind(this.#actions)
+    const of = { store, pond, sweeper: this.#sweeper, claims: this.#claims, acted }
+    const context = { ...of, ...bounds, metrics, onError, stopping }
     const routes = {
-      jobs: jobRoutes(context),
+      jobs: [...jobRoutes(context), ...graphRoutes(context)],
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
       schedules: scheduleRoutes(context),
@@ -105,6 +111,7 @@ export class Service {
     await this.#claims.drained()
     await this.#sweeper.stop()
     await this.#registry.close()
+    await this.#actions.close()
   }
 
   async #handle(request: Request): Promise<Response> {

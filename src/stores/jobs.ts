@@ -1,11 +1,27 @@
 /** What stores do with jobs that are handed in. */
 import type { Encoded, NewJob } from '../store.ts'
 
-/** Whether they differ in id and data alone, have no keys, and their data is JSON, as in most batches. One statement can store them all. */
+/** Whether its push says something of other jobs: contract/graphs.md. */
+export const hasParents = ({ after, within }: NewJob): boolean =>
+  (after !== undefined && after.length > 0) || (within !== undefined && within !== null)
+
+/**
+ * Whether they differ in id and data alone, have no keys and no parents, and their data is JSON, as in most batches. One
+ * statement can store them all.
+ */
 export function areAlike(jobs: readonly NewJob[]): boolean {
   const [first] = jobs
-  return first !== undefined && jobs.every((job) => isAlike(job, first))
+  return first !== undefined && jobs.every((job) => isAlike(job, first) && !hasParents(job))
 }
+
+/** The same where each may wait for other jobs. */
+export function areAlikeButParents(jobs: readonly NewJob[]): boolean {
+  const [first] = jobs
+  return first !== undefined && jobs.every((job) => isAlike(job, first) && isAlikeInGraph(job, first))
+}
+
+const isAlikeInGraph = ({ within, onDead = 'cancel' }: NewJob, first: NewJob): boolean =>
+  (within ?? null) === null && onDead === (first.onDead ?? 'cancel')
 
 /** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
 export function isAlike(job: NewJob, first: NewJob): boolean {

@@ -2,7 +2,7 @@
  * Refuses what a store lacks: contract/operations.md, "Capabilities". A store behind this checks nothing itself, and leaves the operations
  * out of its table that it lacks.
  */
-import type { Capabilities, Input, NewJob, OperationName, Operations, Store } from '../store.ts'
+import type { Capabilities, Input, JobFilter, NewJob, OperationName, Operations, Store } from '../store.ts'
 import { lacking } from '../values/capabilities.ts'
 import { around } from './around.ts'
 
@@ -40,13 +40,18 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
   remove: () => ({ remove: 'remove' }),
   find: () => ({ find: 'find' }),
   ahead: () => ({ find: 'ahead' }),
-  list: ({ filter }) => ({ lists: 'list', text: filter?.text !== undefined && 'a filter by text' }),
+  list: ({ filter }) => ({ lists: 'list', text: byData(filter) }),
   bulk: ({ change: { kind }, filter }) => ({
     ...{ lists: 'bulk', [kind]: `a bulk ${kind}` },
-    text: filter?.text !== undefined && 'a filter by text',
+    text: byData(filter),
   }),
   groups: () => ({ groups: 'groups' }),
   workers: () => ({ workers: 'workers' }),
+}
+
+function byData(filter: JobFilter | undefined): string | false {
+  if (filter?.text !== undefined) return 'a filter by text'
+  return filter?.data !== undefined && 'a filter by data'
 }
 
 /** What a store may leave out of its table. */

@@ -163,7 +163,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
 
 /** @throws NotSupported */
 function checkFilter(filter: JobFilter | undefined): void {
-  if (filter?.text === undefined && filter?.errorText === undefined) return
-  const message = 'sealed payloads and errors cannot be searched: leave out text and errorText; errorCode works'
+  if (filter?.text === undefined && filter?.data === undefined && filter?.errorText === undefined) return
+  const message = 'sealed payloads and errors cannot be searched: leave out text, data and errorText; errorCode works'
   throw new MillpondError('NotSupported', message)
 }

@@ -1,6 +1,7 @@
 /** `millpond/testing`: a pond whose clock a test moves, and handlers called without a pond. For node:test, vitest, jest and others. */
 import '../values/runtime.ts'
 
+export type { TestParent } from './parents.ts'
 export type { PushedJob } from './pushes.ts'
 export { type HandlerReport, type RunHandlerOptions, runHandler } from './run-handler.ts'
 export {

@@ -15,6 +15,8 @@ export interface PushedJob<Data = unknown> {
   /** Milliseconds; not used when `runAt` is set. */
   delay: number
   runAt: Date | null
+  /** The ids of the jobs that it waits for; empty: of none. */
+  after: readonly string[]
   /** null: as many as the queue says. */
   attempts: number | null
   /** Milliseconds; null: as long as the queue says. */
@@ -61,9 +63,9 @@ export class Pushes {
 }
 
 function pushedJob<Data>(job: NewJob): PushedJob<Data> {
-  const { id, key, group, priority, cost = 1, delay, attempts, timeout } = job
+  const { id, key, group, priority, cost = 1, delay, after = [], attempts, timeout } = job
   const runAt = job.runAt === null ? null : new Date(job.runAt)
   // Its type is the caller's word, as that of a queue is.
   const data = decode(job.data, 'data') as Data
-  return { id, data, key, group, priority, cost, delay, runAt, attempts, timeout }
+  return { id, data, key, group, priority, cost, delay, runAt, after, attempts, timeout }
 }

@@ -25,6 +25,7 @@ import type { Ending } from '../worker/ending.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import { runnerTools } from '../worker/runner.ts'
 import { type Handler, singleRunner } from '../worker/single-runner.ts'
+import { type TestParent, testParents } from './parents.ts'
 
 /** What the handler's job and context show. */
 export interface RunHandlerOptions {
@@ -51,6 +52,8 @@ export interface RunHandlerOptions {
   tx?: TransactionQuery | undefined
   /** Stands for `ctx.replica`. */
   replica?: TransactionQuery | undefined
+  /** What `ctx.parents` resolves to; none unless given. */
+  parents?: readonly TestParent[] | undefined
   /** As in `Millpond.open`. */
   maxPayload?: number | undefined
 }
@@ -91,6 +94,7 @@ const RULES: Rules<RunHandlerOptions> = {
   timeout: isDuration(),
   tx: isFunction,
   replica: isFunction,
+  parents: (value) => Array.isArray(value) || 'an array of parents',
   maxPayload: isInteger(1, LARGEST_PAYLOAD),
 }
 
@@ -113,6 +117,7 @@ export async function runHandler<Data, Result>(
     replica,
     maxPayload = MAX_PAYLOAD,
   } = checkOptions(options, RULES, 'runHandler')
+  const parents = testParents(options.parents ?? [], maxPayload)
   const attempt = new Attempt(claimOf(data, options, maxPayload), {
     now: Date.now(),
     at: performance.now(),
@@ -130,6 +135,7 @@ export async function runHandler<Data, Result>(
       if (line !== undefined) log.push(readLogLine(line))
     },
     assertRates: () => {},
+    parents: async () => parents.map((parent) => ({ ...parent })),
   }
   const reads = replica === undefined ? undefined : { wait: async () => readsOf(replica) }
   const settings = { queue, maxPayload, backoff: undefined, transaction: tx !== undefined, schema, replica: reads }

@@ -54,6 +54,8 @@ export interface Ran {
   waiting: number
   running: number
   scheduled: number
+  /** Jobs that wait for other jobs. */
+  blocked: number
 }
 
 /** A claim that `crash` dropped. */
@@ -149,8 +151,8 @@ export class TestPond extends Millpond {
   }
 
   /**
-   * Resolves when no job runs, and none waits that a worker could start. Jobs in queues without a worker, and jobs that a limit holds
-   * back, are left. With `within` it moves the clock as long as that lets anything happen.
+   * Resolves when no job runs, and none waits that a worker could start; also children of jobs that have ended meanwhile. Jobs in queues
+   * without a worker, and jobs that a limit holds back, are left. With `within` it moves the clock as long as that lets anything happen.
    * @throws InvalidOption, NoRest, Closed
    */
   drain(options: DrainOptions = {}): Promise<Ran> {
@@ -206,10 +208,10 @@ export class TestPond extends Millpond {
   }
 
   async #sums(): Promise<Ran> {
-    const sums: Ran = { done: 0, failed: 0, dead: 0, waiting: 0, running: 0, scheduled: 0 }
+    const sums: Ran = { done: 0, failed: 0, dead: 0, waiting: 0, running: 0, scheduled: 0, blocked: 0 }
     for (const { totals, counts } of await this.#store.operations.stats({ minutes: 0 })) {
       for (const name of ['done', 'failed', 'dead'] as const) sums[name] += totals[name]
-      for (const name of ['waiting', 'running', 'scheduled'] as const) sums[name] += counts[name]
+      for (const name of ['waiting', 'running', 'scheduled', 'blocked'] as const) sums[name] += counts[name]
     }
     return sums
   }

@@ -101,6 +101,7 @@ export const DEFAULTS = {
   graph: {
     step: 1000,
     jobs: 100_000,
+    bytes: 67_108_864,
     decide: 60_000,
   },
   payload: {
@@ -126,6 +127,9 @@ export const DEFAULTS = {
     maxLease: 10_000,
     leasesPerTimeout: 3,
     concurrency: 1000,
+  },
+  actions: {
+    keep: 7_776_000_000,
   },
   webhook: {
     backoff: {

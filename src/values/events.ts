@@ -16,10 +16,11 @@ export interface AttemptEvent extends JobEvent {
   /** 0 to 9, higher first. */
   priority: number
 }
-/** What somebody did with the dashboard. */
+/** What somebody did with the dashboard, over HTTP, or with the command line. */
 export interface ActionEvent {
-  /** As the dashboard's rights name the caller. */
+  /** As the dashboard's rights name the caller; over HTTP the token's number and the address; else the user of the machine. */
   who: string
+  through: 'dashboard' | 'http' | 'cli' | 'mcp'
   /** Such as `requeue`, `pause` or `override`. */
   action: string
   queue: string
@@ -31,6 +32,8 @@ export interface ActionEvent {
   group?: string
   /** The settings, where they were changed. */
   settings?: readonly string[]
+  /** More of what was done, such as `running 1 → 20` or `state: dead, error: …`; no payload, and no text that was searched for in one. */
+  detail?: string
   /** How many jobs were changed; of other actions, 1. */
   count: number
 }
@@ -74,7 +77,7 @@ export interface PondEvents {
    * is shown as a process warning.
    */
   overridden: [event: { queue: string; settings: readonly SettingName[] }]
-  /** Somebody has changed something with a dashboard of this pond. */
+  /** Somebody has changed something with a dashboard of this pond, or with a service or command that it is part of. */
   action: [event: ActionEvent]
   /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
   error: [error: MillpondError]

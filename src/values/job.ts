@@ -71,7 +71,7 @@ export type JobPart = 'data' | 'progress' | 'result'
 type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time | 'log'> {
+export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time | 'log' | 'after'> {
   /** What its start takes of a rate. */
   cost: number
   pushedAt: Date
@@ -133,6 +133,8 @@ export function jobInfo(record: JobRecord): JobInfo {
     log: record.log?.map(readLogLine) ?? [],
     ...(record.unique && { unique: record.unique }),
     ...(record.follows && { follows: true }),
+    ...(record.waitsFor !== undefined && { waitsFor: record.waitsFor }),
+    ...(record.onDead !== undefined && { onDead: record.onDead }),
   }
 }
 

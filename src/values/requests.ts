@@ -19,6 +19,14 @@ export interface JobFilter {
   pushedBefore?: number
   /** A part of the text of the data, as stored; only data encoded as `json` match. Needs the capability `text`. */
   text?: string
+  /** A value at a place in the data; only data encoded as `json` match. Needs the capability `text`. */
+  data?: DataFilter
+}
+
+/** Names that lead through objects, and a text, or a number, `true`, `false` or `null` as JSON writes them. */
+export interface DataFilter {
+  path: readonly string[]
+  value: string
 }
 
 export interface ListRequest {

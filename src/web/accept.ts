@@ -164,7 +164,9 @@ export function accept<Input>(
     const waited = await wait(request, id)
     const job = waited?.job ?? known
     const later = (push.delay !== undefined && push.delay !== 0) || Number(push.runAt ?? 0) > Date.now()
-    const state = job?.state ?? (existing || waited !== undefined ? undefined : later ? 'scheduled' : 'waiting')
+    // Whether it is blocked depends on its parents.
+    const isOpen = existing || waited !== undefined || (push.after ?? []).length > 0
+    const state = job?.state ?? (isOpen ? undefined : later ? 'scheduled' : 'waiting')
     const final = waited !== undefined && job !== undefined && isFinal(job)
     const applied = waited && { 'preference-applied': `wait=${waited.seconds}` }
     const headers = { location: location.replace(':id', id), ...applied }

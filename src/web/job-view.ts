@@ -15,6 +15,8 @@ export interface JobView extends Pick<JobInfo, 'id' | 'queue' | 'state' | 'prior
   finishedAt?: string
   /** About when the job will start: while it waits, if the queue has enough measurements for an estimate. */
   expectedStart?: string
+  /** While it is blocked: for how many jobs it waits. */
+  waitsFor?: number
   progress?: unknown
   result?: unknown
   /** Why the last failed attempt failed. `code`: of `contract/errors.json`. */
@@ -36,13 +38,13 @@ export interface LogView {
 
 export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   const { id, queue, state, priority, attempt, attempts, pushedAt, dueAt, startedAt, finishedAt } = job
-  const { progress, result, error, undecodable, log } = job
+  const { progress, result, error, undecodable, log, waitsFor } = job
   return {
     ...{ id, queue, state, priority, attempt, attempts, pushedAt: timeText(pushedAt), dueAt: timeText(dueAt) },
     ...(startedAt && { startedAt: timeText(startedAt) }),
     ...(finishedAt && { finishedAt: timeText(finishedAt) }),
     ...(expectedStart && { expectedStart: timeText(expectedStart) }),
-    ...defined({ progress, result }),
+    ...defined({ waitsFor, progress, result }),
     ...(error && { error: { name: error.name, message: error.message, code: error.code } }),
     ...(undecodable.length > 0 && { undecodable }),
     ...(log.length > 0 && { log: log.map(logView) }),

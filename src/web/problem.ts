@@ -101,6 +101,8 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidName: 400,
   JobUnknown: 404,
   QueueUnknown: 404,
+  ParentUnknown: 409,
+  GraphCycle: 400,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,

@@ -5,6 +5,7 @@ import { inThisContext } from '../values/async-context.ts'
 import type { Duration } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
+import type { ParentJob } from '../values/parent-jobs.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { Outcome } from './outcome.ts'
@@ -19,6 +20,8 @@ export interface ContextTerms {
   logSoon(): void
   /** @throws NotSupported: the store has no rates */
   assertRates(): void
+  /** The parents of a job. @throws NotSupported, `Store…` */
+  parents(id: string): Promise<ParentJob[]>
 }
 
 export class AttemptContext implements Context {
@@ -50,6 +53,11 @@ export class AttemptContext implements Context {
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
     this.#attempt.log(message, fields)
     this.#terms.logSoon()
+  }
+
+  parents<Result>(): Promise<ParentJob<Result>[]> {
+    // As with other results, the caller has said what they are.
+    return this.#terms.parents(this.#attempt.claimed.id) as Promise<ParentJob<Result>[]>
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {

@@ -1,5 +1,6 @@
 import type { ReplicaQuery, TransactionQuery } from '../store.ts'
 import type { Duration } from '../values/duration.ts'
+import type { ParentJob } from '../values/parent-jobs.ts'
 import type { Outcome } from './outcome.ts'
 
 /** How a handler ends a job otherwise than by a result or an error. Return or throw the outcome. */
@@ -44,6 +45,12 @@ export interface Context extends Outcomes {
    * A store without the capability `logs` drops the lines.
    */
   log(message: string, fields?: Readonly<Record<string, unknown>>): void
+  /**
+   * The jobs that this one has waited for, with their results and errors, by id; 10,000 at most. Those that the store keeps no longer are
+   * left out. The type of their results is the caller's word for it.
+   * @throws NotSupported (a store without `graphs`), `Store…`
+   */
+  parents<Result = unknown>(): Promise<ParentJob<Result>[]>
   /**
    * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins
    * it. In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.

@@ -20,6 +20,7 @@ import type { PondEmitter } from '../values/events.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
+import { parentsOf } from '../values/parent-jobs.ts'
 import { within } from '../values/within.ts'
 import { type Arrival, Attempt } from './attempt.ts'
 import { attemptEvents } from './attempt-events.ts'
@@ -200,6 +201,7 @@ export class Worker implements AsyncDisposable {
       reportSoon: () => this.#leases.reportSoon(),
       logSoon: () => this.#leases.logSoon(),
       assertRates: () => needs(this.#store, 'rates', 'ctx.rateLimited'),
+      parents: (id: string) => parentsOf(this.#store, id),
     }
     const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) =>
       this.#attemptsEnded(endings),

@@ -135,7 +135,7 @@ test('open alerts are bounded', { timeout: 60_000 }, async () => {
   await using _ = noting(pond, 'a', [], { notify: () => void told++ })
   const states = async () => {
     const [right] = await pond.queue('millpond/alerts/watch').jobs('running')
-    return Array.isArray(right?.progress) ? right.progress.length : 0
+    return (right?.progress as { states: unknown[] } | undefined)?.states.length ?? 0
   }
   await until(async () => (await states()) === 1000 && told === 1000)
 })

@@ -89,7 +89,7 @@ test('the state of alerts may be anything: it is read with care', { timeout: 60_
   await using pond = await Millpond.open('memory:')
   const right = pond.queue('millpond/alerts/watch')
   const worker = right.work((_, ctx) => {
-    ctx.progress([['mail deep', { phase: 'odd' }], 7, null])
+    ctx.progress({ rules: 7, states: [['mail deep', { phase: 'odd' }], 7, null] })
     return ctx.retry('1h')
   })
   const { id } = await right.push(null, { key: 'watch', attempts: 10 })

@@ -139,6 +139,7 @@ onEachStore('cancel', {
     assert.equal(await pond.cancel(UNKNOWN), undefined)
     held.open()
     assert.deepEqual((await queue.stats()).counts, {
+      blocked: 0,
       scheduled: 0,
       waiting: 0,
       running: 0,
@@ -236,7 +237,7 @@ onEachStore('stats', {
     await until(async () => (await queue.stats()).counts.done === 30)
     await worker.close()
     const { counts, wait, run, priorities, oldestWaiting } = await queue.stats({ minutes: 60 })
-    assert.deepEqual(counts, { scheduled: 1, waiting: 0, running: 0, done: 30, dead: 0, cancelled: 0 })
+    assert.deepEqual(counts, { blocked: 0, scheduled: 1, waiting: 0, running: 0, done: 30, dead: 0, cancelled: 0 })
     assert.equal(oldestWaiting, null)
     for (const figures of [wait, run]) {
       assert.equal(figures.count, 30)

@@ -196,7 +196,11 @@ onEachStore('bulk', {
     assert.deepEqual(preview, { count: 0, isEstimate: false, sample: [] })
     assert.deepEqual(await queue.requeueAll({}, { after: from }), none)
     await refused(queue.requeueAll({ state: 'waiting' } as never), 'InvalidOption', /one of dead, cancelled/)
-    await refused(queue.cancelAll({ state: 'lost' } as never), 'InvalidOption', /one of scheduled, waiting, running/)
+    await refused(
+      queue.cancelAll({ state: 'lost' } as never),
+      'InvalidOption',
+      /one of blocked, scheduled, waiting, running/,
+    )
     await refused(queue.requeueAll({ ids: ['a'], state: 'dead' } as never), 'InvalidOption', /"ids"; known are state/)
     await refused(queue.requeueAll(['a'] as never), 'InvalidOption', /takes an object/)
     await refused(queue.requeueAll({ errorText: '' }), 'InvalidOption', /errorText must be a text/)

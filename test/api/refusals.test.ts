@@ -138,7 +138,7 @@ onEachStore('refusals', {
     await refused(pond.result(id, { timeout: '25d' }), 'InvalidOption', /24d/)
     await refused(pond.result(id, anything({ within: 5 })), 'InvalidOption', /"within"/)
     await refused(pond.result(id, anything({ signal: {} })), 'InvalidOption', /AbortSignal/)
-    await refused(queue.jobs(anything('failed')), 'InvalidOption', /state is one of scheduled, waiting/)
+    await refused(queue.jobs(anything('failed')), 'InvalidOption', /state is one of blocked, scheduled, waiting/)
     const [listed] = await queue.jobs('waiting')
     await refused(queue.jobs('dead', anything({ after: listed?.cursor })), 'InvalidOption', /list of dead jobs/)
     for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(12)}1`, anything<string>(7)]) {

@@ -42,6 +42,25 @@ for (const shell of ['zsh', 'fish'] as const) {
   })
 }
 
+test('fish completes verbs and options', { skip: isMissing('fish') }, async (t) => {
+  const folder = scratch(t)
+  const file = join(folder, 'millpond.fish')
+  writeFileSync(file, await script('fish'))
+  const complete = (line: string) => {
+    const env = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder }
+    const code = `source ${file}; complete -C '${line}'`
+    const { stdout, stderr, status } = spawnSync('fish', ['--no-config', '-c', code], { encoding: 'utf8', env })
+    assert.deepEqual([status, stderr], [0, ''])
+    return stdout.split('\n').flatMap((found) => found.split('\t', 1)[0] || [])
+  }
+  assert.deepEqual(complete('millpond re'), ['remove', 'requeue', 'resume'])
+  assert.deepEqual(complete('millpond requeue --err'), ['--error', '--error-code'])
+  // Of the verb alone, although the queue has the name of another one.
+  assert.deepEqual(complete('millpond pause jobs --gr'), [])
+  assert.deepEqual(complete('millpond help doc'), ['doctor'])
+  assert.ok(complete('millpond --').includes('--version'))
+})
+
 test('the scripts for zsh and fish name every verb', async () => {
   await script('zsh')
   await script('fish')

@@ -68,6 +68,35 @@ onStores('migrate tells, makes, and then has nothing to do', async (_t, url, kin
   assert.equal((await doctor(url)).found.filter(({ check }) => check === 'version')[0]?.level, 'ok')
 })
 
+onStores('verbs that look refuse older tables, and change nothing in them', async (t, url, kind) => {
+  if (kind === 'redis') return t.skip('it has no tables')
+  const change = async (sql: string) => {
+    if (kind === 'postgres') return server(sql.replace('META', `${new URL(url).searchParams.get('schema')}.meta`))
+    const db = new DatabaseSync(url.slice('sqlite:'.length))
+    db.exec(sql.replace('META', 'millpond_meta'))
+    return db.close()
+  }
+  const none = await ran(['stats', '--store', url])
+  assert.equal(none.code, 1)
+  assert.match(none.err, kind === 'postgres' ? /StoreUnavailable: .* millpond migrate makes them/ : /no SQLite file/)
+  assert.equal((await ran(['migrate', '--dry-run', '--store', url])).code, 3)
+  const pond = await Millpond.open(url)
+  await pond.queue('mails').push(1)
+  await pond.close()
+  await change(kind === 'postgres' ? 'update META set version = 1' : "update META set value = 1 where key = 'version'")
+  for (const args of [
+    ['stats'],
+    ['explain', 'mails'],
+    ['requeue', '--queue', 'mails', '--dry-run'],
+    ['pause', 'mails'],
+    ['push', 'mails', '1', '--dry-run'],
+  ]) {
+    const { code, err } = await ran([...args, '--store', url])
+    assert.deepEqual([code, /StoreVersion: .* version 1, .* millpond migrate brings/.test(err)], [1, true], err)
+    assert.match((await ran(['migrate', '--dry-run', '--store', url])).out, /^Version 1 is there/)
+  }
+})
+
 test('sqlite: a missing index, one that was changed, a stuck lease, sync=normal', async (t) => {
   const url = freshUrl(t, 'sqlite')
   const pond = await Millpond.open(url)

@@ -95,6 +95,7 @@ test('without --allow-changes every tool only reads, and none shows a payload', 
   )
   for (const { name, annotations, inputSchema } of tools) {
     assert.deepEqual([annotations.readOnlyHint, annotations.destructiveHint], [true, false], name)
+    assert.equal('data' in inputSchema.properties, name === 'push' || name === 'update', `data of ${name} is no filter`)
     for (const hidden of ['store', 'json', 'payloads', 'text']) assert.ok(!(hidden in inputSchema.properties), name)
   }
   const { text } = await call('jobs', { queue: 'mails', limit: 5, group: 'tenant-7' })

@@ -27,11 +27,11 @@ test('for people: a table of what was moved, and how fast', async () => {
   assert.deepEqual([dry.code, dry.err], [0, ''])
   assert.match(
     dry.out,
-    /^queue +scheduled +waiting .*\nemails +0 +3 +0.*\nreports +1 +0 .*\n4 jobs\. Nothing was moved\.\n$/,
+    /^queue +blocked +scheduled +waiting .*\nemails +0 +0 +3 +0.*\nreports +0 +1 +0 .*\n4 jobs\. Nothing was moved\.\n$/,
   )
   const moved = await ran(['move', source, target, '--queue', 'emails'])
   assert.equal(moved.code, 0)
-  assert.match(moved.out, /emails +0 +3 +0 .*\n3 jobs moved in \d+s, \d+\/s\.\n$/)
+  assert.match(moved.out, /emails +0 +0 +3 +0 .*\n3 jobs moved in \d+s, \d+\/s\.\n$/)
   const rest = await ran(['move', 'env:OLD', 'env:NEW'], { OLD: source, NEW: target })
   assert.match(rest.out, /\n1 jobs moved/)
 })

@@ -1,7 +1,10 @@
 /** Verbs that look at queues and change them, on every store. */
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { openStore } from '../../src/stores/open.ts'
+import { after } from '../support/cleaning.ts'
 import { ran } from './in-process.ts'
 import { freshUrl, onStores } from './stores.ts'
 
@@ -52,13 +55,37 @@ onStores('push, jobs, job, update, cancel, requeue, remove by id', async (_t, ur
   assert.deepEqual([gone.code, /JobUnknown/.test(gone.err)], [3, true])
 })
 
+onStores('jobs that wait for others: push --after, job, explain, cancel', async (_t, url) => {
+  const pond = await Millpond.open(url)
+  await pond.close()
+  const { call, ok, json } = commandOn(url)
+  const push = async (...args: string[]) => String((await json('push', 'mails', '1', '--new', ...args))[0]?.id)
+  const [one, two] = [await push(), await push()]
+  const child = await push('--after', one, '--after', two, '--on-dead', 'run')
+  const inside = await push('--within', one)
+  const [shown] = await json('job', child)
+  assert.deepEqual([shown?.state, shown?.waitsFor, shown?.onDead], ['blocked', 3, 'run'])
+  assert.deepEqual([shown?.parents, shown?.children], [[one, two, inside].toSorted(), []])
+  const text = await ok('job', child)
+  assert.match(text, /^state +blocked, waits for 3 jobs$/m)
+  assert.match(text, new RegExp(`^parent +${one} +mails, waiting$`, 'm'))
+  assert.match(await ok('job', two), new RegExp(`^child +${child} +mails, blocked$`, 'm'))
+  assert.match(await ok('explain', child), /3 jobs have not ended.*→ millpond explain [0-9a-f-]{36}\n$/s)
+  assert.match(await ok('jobs', 'mails', '--state', 'blocked'), new RegExp(`^${child} +blocked`, 'm'))
+  assert.equal((await call('push', 'mails', '1', '--after', 'first')).code, 2)
+  assert.equal((await call('push', 'mails', '1', '--on-dead', 'wait', '--after', one)).code, 2)
+  const orphan = await call('push', 'mails', '1', '--after', '00000000-0000-7000-8000-000000000000')
+  assert.match(orphan.err, /ParentUnknown/)
+  assert.match(await ok('cancel', '--queue', 'mails', '--state', 'blocked', '--yes'), /^1 job cancelled\.$/m)
+})
+
 onStores('stats, pause, explain, resume, workers, limits', async (_t, url) => {
   const pond = await Millpond.open(url)
   const queue = pond.queue('mails', { limits: { running: 3, group: { running: 2 } } })
   await queue.pushMany([1, 2, 3, 4], { group: 'tenant-7' })
   const { call, ok, json } = commandOn(url)
   assert.equal((await json('stats'))[0]?.queue, 'mails')
-  assert.match(await ok('stats'), /^queue +scheduled +waiting[^\n]*\nmails +0 +4 /m)
+  assert.match(await ok('stats'), /^queue +blocked +scheduled +waiting[^\n]*\nmails +0 +0 +4 /m)
   assert.match(await ok('stats', 'mails'), /^pushed +4$/m)
   assert.match(await ok('explain'), /no worker has ever asked/)
   assert.match(await ok('pause', 'mails'), /^mails is paused\.$/m)
@@ -133,8 +160,19 @@ onStores('requeue, cancel, remove and promote of all that pass a filter', async 
   await worker.close()
   const filter = ['--queue', 'mails', '--state', 'dead', '--error', 'TIMEOUT', '--group', 'tenant-7']
   const preview = await ok('requeue', ...filter, '--dry-run')
+  assert.match(preview, /HandlerFailed: TIMEOUT of the mail server$/m)
   assert.match(preview, /^10 jobs\. Nothing was changed\.$/m)
   assert.equal((await queue.stats()).counts.waiting, 0)
+  for (const [given, hint] of [
+    [['--error', 'timeout'], /--error is matched as it is written: case counts/],
+    [['--error-code', 'TIMEOUT'], /--error-code is matched as a whole.* is for --error/],
+    [['--group', 'tenant-77'], /no job of a group "tenant-77" waits or runs/],
+  ] as const) {
+    for (const verb of [['requeue', '--queue'], ['requeue', '--dry-run', '--queue'], ['jobs']]) {
+      const { code, err } = await call(...verb, 'mails', ...given)
+      assert.deepEqual([code, hint.test(err)], [0, true], `${verb} ${given}: ${err}`)
+    }
+  }
   assert.match(await ok('requeue', ...filter), /^10 jobs requeued\.$/m)
   assert.deepEqual((await json('jobs', 'mails', '--state', 'waiting')).length, 10)
   const refused = await call('cancel', '--queue', 'mails', '--state', 'waiting')
@@ -163,11 +201,44 @@ test('a file that is not there, memory, and a misspelt queue or verb make nothin
   const pond = await Millpond.open(url)
   await pond.queue('mails').push(1)
   await pond.close()
-  for (const verb of ['pause', 'resume', 'limits', 'jobs', 'explain', 'stats']) {
+  for (const verb of ['pause', 'resume', 'limits', 'jobs', 'explain', 'stats', 'workers']) {
     const { code, err } = await ran([verb, 'mials', '--store', url])
     assert.deepEqual([code, /has no queue "mials"; did you mean mails\?/.test(err)], [3, true], `${verb}: ${err}`)
   }
-  assert.match((await ran(['requeu'])).err, /did you mean requeue\?/)
+  for (const [given, meant] of [
+    ...[['requeu', 'requeue'] as const, ['retry', 'requeue'] as const],
+    ...[['rm', 'remove'] as const, ['delete', 'remove'] as const, ['kill', 'cancel'] as const],
+  ]) {
+    assert.match((await ran([given])).err, new RegExp(`did you mean ${meant}\\?`))
+  }
+})
+
+test('jobs run, and no worker is left: this is told before limits', async (t) => {
+  const url = freshUrl(t, 'sqlite')
+  const pond = await Millpond.open(url)
+  await pond.queue('mails', { limits: { running: 2 } }).pushMany([1, 2, 3])
+  const store = await openStore(url, {})
+  after(t, () => store.close())
+  await store.operations.claim({ queue: 'mails', worker: 'w', limit: 9, lease: 600_000 })
+  const { ok } = commandOn(url)
+  const short = /mails: 2 jobs run, but no worker was heard of for /
+  const full =
+    /No worker was heard of since 1970-[^;]*; 2 running jobs are those of workers that are gone: they come back/
+  assert.doesNotMatch(await ok('stats'), short)
+  const db = new DatabaseSync(url.slice('sqlite:'.length))
+  db.exec('update millpond_queues set heard_at = 1000')
+  db.close()
+  const [waiting] = await pond.queue('mails').jobs('waiting')
+  const answers = [ok('explain', 'mails'), ok('explain', waiting?.id ?? ''), ok('stats'), ok('top', '--once')]
+  for (const told of [...(await Promise.all(answers)), (await commandOn(url).call('doctor')).out]) {
+    const [workers, limit] = [/→ start workers/.exec(told), /→ millpond limits mails --running N/.exec(told)]
+    assert.match(told, told.includes('Job ') ? full : short)
+    assert.ok(workers !== null && (limit === null || workers.index < limit.index), told)
+  }
+  const seen = { id: 'w', queue: 'mails', host: 'h', pid: 1, slots: 2, busy: 2 }
+  await store.operations.heartbeat({ workers: [seen], gone: [] })
+  assert.doesNotMatch(await ok('stats'), short)
+  await pond.close()
 })
 
 test('what comes from jobs cannot drive the terminal', async (t) => {

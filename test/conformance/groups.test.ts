@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { newJob } from '../support/jobs.ts'
 import { claim, conformance, first } from './suite.ts'
 
@@ -53,6 +54,43 @@ async function comeOnce(store: Store): Promise<ClaimedJob> {
   assert.equal((await drain(store)).length, GROUPS)
   return hold
 }
+
+conformance('many groups', {
+  'are listed by pages, each once, before any claim and after': async (store) => {
+    await store.operations.configure({ queue: 'q', groupRunning: 1 })
+    const jobs = inGroups()
+    await pushAll(store, jobs)
+    const listed = async () => {
+      const names: string[] = []
+      for (let after: string | undefined; ; after = names.at(-1)) {
+        const page = await store.operations.groups({ queue: 'q', limit: 700, ...(after !== undefined && { after }) })
+        if (page.length === 0) return names
+        names.push(...page.map(({ group }) => group))
+      }
+    }
+    const all = jobs.map(({ group }) => group ?? '').sort()
+    assert.deepEqual(await listed(), all)
+    await claim(store, { limit: 100 })
+    assert.deepEqual(await listed(), all)
+  },
+
+  'are counted by what holds them back, as claims have found them': async (store) => {
+    if (store.capabilities.spill) throw new MillpondError('NotSupported', 'groups take turns over the jobs in memory')
+    await store.operations.configure({ queue: 'q', groupRunning: 1 })
+    await pushAll(store, [...inGroups(), ...inGroups()])
+    const held: ClaimedJob[] = []
+    while (held.length < GROUPS) held.push(...(await claim(store, { limit: 500 })).jobs)
+    // Nothing starts: it looks at what happened.
+    while ((await claim(store)).retryAfter === 0);
+    const stopped = async () => (await store.operations.stats({ queue: 'q' }))[0]?.groupsAtLimit
+    assert.equal(await stopped(), GROUPS)
+    await store.operations.complete({ queue: 'q', items: held.slice(0, 10).map((one) => ({ ...one, result: null })) })
+    assert.equal(await stopped(), GROUPS - 10)
+    await store.operations.configure({ queue: 'q', groupRunning: 2 })
+    while ((await claim(store, { minPriority: 9 })).retryAfter === 0);
+    assert.equal(await stopped(), 0)
+  },
+})
 
 conformance('groups that come once', {
   'are forgotten while another group has a backlog': async (store, clock) => {

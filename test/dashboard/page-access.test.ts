@@ -1,38 +1,15 @@
 /** The page for everybody: axe-core finds nothing, the keyboard reaches everything, a token signs in, hidden things are not shown. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, describe, type TestContext, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
+import { actionDone } from '../../src/pond/actions.ts'
 import { after as undo } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
+import { axe } from './axe.ts'
 import { closeBrowser, noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
 
 after(closeBrowser)
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe-core finds of the page as it is. By the tools of the browser, since the page itself lets no script in. */
-async function axe(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page)
-  const evaluate = async (expression: string) => {
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-      expression,
-      awaitPromise: true,
-      returnByValue: true,
-    })
-    assert.equal(exceptionDetails, undefined, exceptionDetails?.exception?.description)
-    return result.value
-  }
-  await evaluate(`${AXE}; 0`)
-  const found = await evaluate(
-    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`,
-  )
-  await session.detach()
-  return found
-}
 
 async function filled(t: TestContext) {
   const pond = await Millpond.open('memory:')
@@ -64,6 +41,7 @@ async function filled(t: TestContext) {
   const { id: scheduled } = await queue.push({ n: 9 }, { delay: '1h' })
   await pond.queue('idle').push({})
   await pond.queue('idle').pause()
+  await actionDone(pond, { who: 'ada', through: 'cli', action: 'pause', queue: 'idle', count: 1 })
   await pond.schedule('weekly-digest', '0 9 * * 1', pond.queue('idle'), {})
   return { pond, dead, running, scheduled }
 }
@@ -102,6 +80,12 @@ describe('the page for everybody', { skip: noBrowser }, () => {
         page.getByRole('button', { name: 'Edit Lease' }).click(),
       )
       await look('#/workers', 'table.workers')
+      await look('#/alerts', '.empty')
+      await look('#/schedule/main/weekly-digest', '.history', () =>
+        page.getByRole('button', { name: 'Edit …' }).click(),
+      )
+      await page.keyboard.press('Escape')
+      await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
       await look(`#/job/main/${dead}`, '.stack')
       await look(`#/job/main/${running}`, '.timeline')
@@ -118,6 +102,30 @@ describe('the page for everybody', { skip: noBrowser }, () => {
       assert.deepEqual(faults, [])
     })
   }
+
+  test('names of queues break between their words, and no width is too small for the table', {
+    timeout: 60_000,
+  }, async (t) => {
+    const pond = await Millpond.open('memory:')
+    undo(t, () => pond.close({ timeout: 100 }))
+    for (const name of ['reports/monthly', `all.of:many-parts/${'x'.repeat(60)}`]) {
+      await pond.queue(name).push({})
+      await pond.queue(name).override({ limits: { running: 1 } })
+      await pond.queue(name).pause()
+    }
+    const { base } = await startDashboard(t, pond)
+    const { page, faults } = await visit(t, base)
+    const name = page.locator('.queues th a', { hasText: 'reports/monthly' })
+    for (const width of [1280, 1100, 1001, 900, 861, 770, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      await name.waitFor()
+      const { height = 0 } = (await name.boundingBox()) ?? {}
+      assert.ok(height < 30, `the name takes ${height} pixels at ${width}`)
+      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      assert.ok(wide <= width, `${wide} pixels in a window of ${width}`)
+    }
+    assert.deepEqual(faults, [])
+  })
 
   test('the keyboard alone: palette, rows, search with suggestions, and up', { timeout: 60_000 }, async (t) => {
     const { pond } = await filled(t)

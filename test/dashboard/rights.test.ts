@@ -6,7 +6,7 @@ import { dashboard } from '../../src/dashboard/index.ts'
 import { matches } from '../../src/dashboard/rights.ts'
 import { Millpond } from '../../src/index.ts'
 import { after } from '../support/cleaning.ts'
-import { firstTick, startDashboard } from './fixture.ts'
+import { ALL, firstTick, startDashboard } from './fixture.ts'
 
 async function pondOf(t: TestContext): Promise<Millpond> {
   const pond = await Millpond.open('memory:')
@@ -125,7 +125,10 @@ test('without the right to see payloads there are none, nor any way to guess the
     assert.equal(status, 200, text)
     assert.doesNotMatch(text, /canary/)
   }
-  for (const filter of [{ text: 'canary' }, { errorText: 'canary' }]) {
+  const place = { path: ['secret'], value: 'canary-data' }
+  assert.doesNotMatch((await ask('jobs', { queue: 'secrets', state: 'dead' }, blind)).text, /"secret"/)
+  assert.equal((await ask('jobs', { queue: 'secrets', state: 'dead', data: place }, as(ALL))).body.jobs.length, 1)
+  for (const filter of [{ text: 'canary' }, { errorText: 'canary' }, { data: place }]) {
     assert.equal((await ask('jobs', { queue: 'secrets', state: 'dead', ...filter }, blind)).status, 403)
     const search = { state: 'dead', ...filter }
     for (const preview of [true, false]) {
@@ -150,6 +153,21 @@ test('redacted paths are hidden from everybody, and not searched or edited', asy
   assert.doesNotMatch(text, /canary/)
   assert.match(text, /seen/)
   assert.equal((await ask('jobs', { queue: 'cards', state: 'waiting', text: 'canary' })).status, 403)
+  for (const [path, status] of [
+    [['card', 'number'], 403],
+    [['card', 'number', 'part'], 403],
+    [['password'], 403],
+    [['deep', 'password'], 403],
+    [['card', 'holder'], 200],
+    [['shown'], 200],
+  ] as const) {
+    const search = { state: 'waiting', data: { path, value: 'canary' } }
+    assert.equal((await ask('jobs', { queue: 'cards', ...search })).status, status, path.join('.'))
+    const bulk = await ask('bulk', { queue: 'cards', action: 'cancel', search, preview: true })
+    assert.equal(bulk.status, status, path.join('.'))
+  }
+  const { body } = await ask('jobs', { queue: 'cards', state: 'waiting' })
+  assert.deepEqual(body.places, ['shown'])
   assert.equal((await ask('update', { id, change: { data: { card: 1 } } })).status, 403)
   assert.equal((await ask('update', { id, change: { priority: 1 } })).status, 200)
 })
@@ -169,11 +187,11 @@ test('each action is told of: who, what, how many', async (t) => {
   await ask('cancel', { id: ids[0] })
   await ask('bulk', { queue: 'told', action: 'cancel', search: { state: 'waiting' } })
   await ask('cancel', { id: ids[0] })
-  const by = { who: 'ada', queue: 'told' }
+  const by = { who: 'ada', through: 'dashboard', queue: 'told' }
   assert.deepEqual(events, [
     { ...by, action: 'pause', count: 1 },
     { ...by, action: 'cancel', count: 1, id: ids[0] },
-    { ...by, action: 'cancelAll', count: 2 },
+    { ...by, action: 'cancelAll', count: 2, detail: 'state: waiting' },
   ])
   assert.deepEqual(heard, events)
 })

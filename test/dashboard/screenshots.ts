@@ -7,8 +7,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { alerts } from '../../src/alerts/index.ts'
 import { dashboard } from '../../src/dashboard/index.ts'
 import { Millpond } from '../../src/index.ts'
+import { actionDone } from '../../src/pond/actions.ts'
 import { toNode } from '../../src/web/node.ts'
 import { launch } from './browser.ts'
 
@@ -56,6 +58,24 @@ await digests.pause()
 await emails.override({ limits: { rate: '60/s' } })
 for (let n = 0; n < 7; n++)
   await emails.push({ to: `user${n}@example.org`, template: 'retired' }, { group: `tenant-${n % 2}` })
+await pond.schedule('heartbeat', 'every 5s', thumbnails, { image: 0 })
+await pond.schedule('weekly-digest', '0 9 * * 1', digests, { week: 9 }, { tz: 'Europe/Berlin' })
+alerts(pond, {
+  rules: [
+    { name: 'invoices pile up', queue: 'invoices', when: { depth: 20 }, for: '5s' },
+    { name: 'dead mails', queue: 'emails', when: { dead: 5 }, for: 0 },
+    { name: 'long waits', when: { waitP95: '5m' } },
+  ],
+  notify: () => {},
+  every: '1s',
+})
+for (const [action, queue, count] of [
+  ['pause', 'digests', 1],
+  ['override', 'emails', 1],
+  ['cancelAll', 'reports/monthly', 1204],
+] as const) {
+  await actionDone(pond, { who: 'ada', through: 'dashboard', action, queue, count })
+}
 const pushing = setInterval(() => {
   const wave = 12 + 10 * Math.sin(performance.now() / 6000)
   for (let n = 0; n < wave + Math.random() * 6; n++) {
@@ -84,6 +104,10 @@ const PLACES = {
   'job-waiting': `#/job/main/${waiting?.id}`,
   'job-dead': `#/job/main/${dead?.id}`,
   workers: '#/workers',
+  schedules: '#/schedules',
+  schedule: '#/schedule/main/heartbeat',
+  alerts: '#/alerts',
+  actions: '#/actions',
 }
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const [device, width, height] of [

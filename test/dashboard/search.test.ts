@@ -27,6 +27,12 @@ test('texts and what they search for', () => {
     ['data:"user 7"', { state: 'waiting', text: 'user 7' }],
     ['ada example', { state: 'waiting', text: 'ada example' }],
     ['"https://example.org/a b"', { state: 'waiting', text: 'https://example.org/a b' }],
+    ['data.user.id:7', { state: 'waiting', data: { path: ['user', 'id'], value: '7' } }],
+    [
+      'Data.User.Name:"Ada L" data:x',
+      { state: 'waiting', data: { path: ['User', 'Name'], value: 'Ada L' }, text: 'x' },
+    ],
+    ['data.at:12:30', { state: 'waiting', data: { path: ['at'], value: '12:30' } }],
     ['STATE:dead', { state: 'dead' }],
     ['key:a:b:c', { state: 'waiting', key: 'a:b:c' }],
   ] as const) {
@@ -42,6 +48,10 @@ test('faults are said in words', () => {
     ['pushed:soon', /pushed is such as/],
     ['pushed:..', /pushed is such as/],
     ['data:a words', /not both/],
+    ['data.user:', /data.user: has no value/],
+    ['data.user..id:7', /such as data.user.id:7/],
+    ['data.:7', /such as data.user.id:7/],
+    ['data.a:1 data.b:2', /one place/],
   ] as const) {
     assert.match(parseSearch(text, 'waiting', NOW).fault ?? '', fault, text)
   }
@@ -53,6 +63,11 @@ test('suggestions complete qualifiers, then values', () => {
   assert.deepEqual(labels('sta'), ['state:dead'])
   assert.deepEqual(labels('state:d'), ['state:dead', 'state:done'])
   assert.ok(!labels('state:dead ').includes('state:dead'))
+  const places = (text: string) =>
+    suggestions(text, { places: ['user.id', 'user.name', 'to'] }).map(({ label }) => label)
+  assert.ok(places('da').includes('data.user.id:7'))
+  assert.deepEqual(places('state:dead data.us'), ['data.user.id:', 'data.user.name:'])
+  assert.deepEqual(places('data.to:x'), [])
   assert.deepEqual(labels('group:t'), ['group:tenant-1', 'group:"tenant 2"'])
   assert.deepEqual(
     suggestions('state:dead group:tenant-', { group: ['tenant-1'] }).map(({ text }) => text),

@@ -109,7 +109,7 @@ export function judge(t: TestContext, title: string, crew: Crew, notes: Notes, c
   )
   // The store has done what was done, and nothing else: what it kept of rejected pushes was worked off as well.
   const { done: stored = 0, ...others } = crew.counts ?? {}
-  assert.deepEqual(others, { scheduled: 0, waiting: 0, running: 0, dead: 0, cancelled: 0 })
+  assert.deepEqual(others, { blocked: 0, scheduled: 0, waiting: 0, running: 0, dead: 0, cancelled: 0 })
   if (pushesUndone) assert.ok(stored >= acknowledged.length && stored <= done.size, `${stored} are stored as done`)
   else assert.equal(stored, done.size)
   for (const { child } of crew.all) assert.deepEqual(child.said('dead'), [])

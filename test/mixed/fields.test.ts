@@ -61,7 +61,7 @@ for (const { name, skip, place } of mixedStores) {
     const found = fromPython((await inPython(at, 'find', id))[0])
     const times = { pushed_at: job.pushedAt.getTime(), due_at: job.dueAt.getTime() }
     const empty = { started_at: null, finished_at: null, worker: null, progress: null, result: null, error: null }
-    const plain = { log: [], unique: null, follows: false }
+    const plain = { log: [], unique: null, follows: false, after: [], on_dead: null, waits_for: null }
     assert.deepEqual(found, {
       ...{ id, queue: 'q', state: 'scheduled', attempt: 0, fence: job.fence, data: readInPython },
       ...options,

@@ -28,8 +28,19 @@ onStores('changes', {
     const listed = (await client.get('/v1/queues/q/jobs?state=waiting&key=k')).body
     assert.ok(Array.isArray(listed.jobs))
     assert.deepEqual([listed.jobs.length, listed.jobs[0].data], [1, 2])
+    const places = await client.push('q', { user: { id: 7 } })
+    const placed = (await client.get('/v1/queues/q/jobs?state=waiting&data=user.id%3D7')).body
+    assert.ok(Array.isArray(placed.jobs))
+    assert.deepEqual(
+      placed.jobs.map(({ id }) => id),
+      [places],
+    )
+    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=user'), 422, 'InvalidOption')
+    isProblem(await client.get('/v1/queues/q/jobs?state=waiting&data=a..b%3D1'), 422, 'InvalidOption')
+    const filter = { action: 'remove', state: 'waiting', data: 'user.id=7' }
+    assert.equal((await client.post('/v1/queues/q/changes', filter)).body.changed, 1)
     const { totals } = (await client.get('/v1/queues/q')).body
-    assert.equal(Object(totals).pushed, 2)
+    assert.equal(Object(totals).pushed, 3)
     const { settings } = (await client.get('/v1/queues/q/settings')).body
     assert.ok(Array.isArray(settings) && settings.every(({ by }) => by === 'default'))
     await client.claim('q', { worker: 'w1' })

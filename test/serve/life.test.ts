@@ -29,7 +29,15 @@ onStores('life over HTTP', {
     assert.deepEqual([body.state, body.result], ['done', { sent: true }])
     assert.deepEqual(await client.claim('emails'), [])
     const report = (await client.get('/v1/queues/emails')).body
-    assert.deepEqual(report.counts, { scheduled: 0, waiting: 0, running: 0, done: 1, dead: 0, cancelled: 0 })
+    assert.deepEqual(report.counts, {
+      blocked: 0,
+      scheduled: 0,
+      waiting: 0,
+      running: 0,
+      done: 1,
+      dead: 0,
+      cancelled: 0,
+    })
   },
 
   'lines of a log, with every operation on a claim': async ({ open }) => {
@@ -173,7 +181,7 @@ onStores('life over HTTP', {
       release: Array(10).fill('ok'),
     })
     const { counts } = (await client.get('/v1/queues/q')).body
-    assert.deepEqual(counts, { scheduled: 9, waiting: 10, running: 0, done: 10, dead: 1, cancelled: 0 })
+    assert.deepEqual(counts, { blocked: 0, scheduled: 9, waiting: 10, running: 0, done: 10, dead: 1, cancelled: 0 })
   },
 
   'a batch that finds the queue full tells how far it came, and can be sent again': async ({ open }) => {

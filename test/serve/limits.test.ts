@@ -307,6 +307,6 @@ test('on a store without limits whatever needs them is refused with NotSupported
     }
     const { body: queue } = await ask('GET', '/v1/queues/q')
     assert.deepEqual([queue.paused, queue.limits], [false, null])
-    assert.deepEqual(queue.counts, { scheduled: 0, waiting: 0, running: 1, done: 0, dead: 0, cancelled: 0 })
+    assert.deepEqual(queue.counts, { blocked: 0, scheduled: 0, waiting: 0, running: 1, done: 0, dead: 0, cancelled: 0 })
     assert.equal((await ask('POST', `/v1/queues/q/jobs/${id}/release`, { fence })).status, 200)
   }, false))

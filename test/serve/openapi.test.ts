@@ -87,8 +87,33 @@ const CALLS: Record<
   string,
   { state?: 'waiting' | 'running' | 'done' | 'dead'; bodies?: unknown[]; queries?: string[] }
 > = {
-  pushJob: { bodies: [{ data: 1 }, { data: { a: [null] }, key: 'k', delay: 5, timeout: 10, cost: 2 }, {}, 7] },
+  pushJob: {
+    bodies: [
+      { data: 1 },
+      { data: 1, after: [UNKNOWN] },
+      { data: 1, within: UNKNOWN },
+      { data: { a: [null] }, key: 'k', delay: 5, timeout: 10, cost: 2 },
+      {},
+      7,
+    ],
+  },
   pushJobs: { bodies: [{ jobs: [{ data: 1 }, { data: 2, priority: 9 }] }, { jobs: [] }] },
+  pushGraph: {
+    bodies: [
+      {
+        jobs: [
+          { queue: 'graph', data: 1 },
+          { queue: 'graph', data: 2, after: [0], onDead: 'run', priority: 9 },
+        ],
+      },
+      { jobs: [{ queue: 'graph', data: 1, after: [UNKNOWN] }] },
+      { jobs: [{ queue: 'graph', data: 1, after: [0] }] },
+      { jobs: [{ queue: 'graph', data: 1, after: ['first'] }] },
+      { jobs: [] },
+    ],
+  },
+  jobGraph: { state: 'waiting', queries: ['', '?limit=1', '?limit=0'] },
+  jobParents: { state: 'running', queries: ['', `?limit=1&after=${UNKNOWN}`, '?limit=x'] },
   followJob: { state: 'done' },
   explainJob: { state: 'waiting' },
   cancelJob: { state: 'waiting' },

@@ -18,6 +18,9 @@ const TABLES = [
   'virtual',
   'schedules',
   'remembered',
+  'links',
+  'awaited',
+  'ended',
 ]
 const claim = async (store: Store) =>
   (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
@@ -70,7 +73,15 @@ for (const [what, tables] of Object.entries(orders)) {
       'full',
       'the capacity is known still',
     )
-    assert.deepEqual(await countsOf(store), { scheduled: 0, waiting: 3, running: 0, done: 0, dead: 0, cancelled: 0 })
+    assert.deepEqual(await countsOf(store), {
+      blocked: 0,
+      scheduled: 0,
+      waiting: 3,
+      running: 0,
+      done: 0,
+      dead: 0,
+      cancelled: 0,
+    })
     const claimed = await claim(store)
     assert.deepEqual(claimed.map(({ id }) => id).sort(), jobs.map(({ id }) => id).sort())
     assert.deepEqual(await store.operations.push({ jobs: [job()] }).then(([one]) => one?.status), 'pushed')

@@ -92,6 +92,23 @@ test('statements of ctx.tx and ctx.replica go to the functions given', async () 
   assert.equal(without.error?.code, 'InvalidOption')
 })
 
+test('ctx.parents shows the parents that are given', async () => {
+  const [one, other] = ['01a214d3-a796-7d6a-953f-a86f16000bdf', '01a214d3-a796-7d6a-953f-a86f16000bde']
+  const parents = [
+    { id: one, queue: 'q', result: { at: new Date(0) } },
+    { id: other, error: new RangeError('no') },
+  ]
+  const { result } = await runHandler(async (_job, ctx) => ctx.parents(), null, { parents })
+  const [failed, done] = result ?? []
+  assert.deepEqual(
+    [failed?.id, failed?.queue, failed?.state, failed?.error?.name],
+    [other, 'test', 'dead', 'RangeError'],
+  )
+  assert.deepEqual(done, { id: one, queue: 'q', state: 'done', result: { at: new Date(0).toISOString() }, error: null })
+  const wrong = runHandler(() => {}, null, { parents: [{ state: 'running' as 'done' }] })
+  await assert.rejects(wrong, (error) => isMillpondError(error, 'InvalidOption'))
+})
+
 test('bad options are refused', async () => {
   await assert.rejects(
     runHandler(() => {}, {}, { attempt: 3, attempts: 2 }),

@@ -18,7 +18,15 @@ test('a delayed job starts at its time, and the clock stands still otherwise', a
   await queue.push({ n: 1 }, { delay: '2d' })
   await queue.push({ n: 2 }, { runAt: new Date('2026-03-05T12:00:00Z') })
   assert.equal((await pond.drain()).scheduled, 2)
-  assert.deepEqual(await pond.advance('47h'), { done: 0, failed: 0, dead: 0, waiting: 0, running: 0, scheduled: 2 })
+  assert.deepEqual(await pond.advance('47h'), {
+    done: 0,
+    failed: 0,
+    dead: 0,
+    waiting: 0,
+    running: 0,
+    scheduled: 2,
+    blocked: 0,
+  })
   await pond.advance('7d')
   assert.deepEqual(startedAt, ['2026-03-03T00:00:00.000Z', '2026-03-05T12:00:00.000Z'])
   assert.equal(pond.now.toISOString(), '2026-03-09T23:00:00.000Z')
@@ -181,7 +189,15 @@ test('drain follows the jobs that handlers push, and leaves what has no worker',
   })
   second.work(() => new Promise((resolve) => setImmediate(resolve)))
   await first.push(1)
-  assert.deepEqual(await pond.drain(), { done: 10, failed: 0, dead: 0, waiting: 1, running: 0, scheduled: 0 })
+  assert.deepEqual(await pond.drain(), {
+    done: 10,
+    failed: 0,
+    dead: 0,
+    waiting: 1,
+    running: 0,
+    scheduled: 0,
+    blocked: 0,
+  })
 })
 
 test('pushed tells of every job with its data and options', async () => {
@@ -285,4 +301,21 @@ test('bad options are refused', async () => {
   await assert.rejects(pond.pushed('no spaces'), { code: 'InvalidName' })
   await pond.close()
   await assert.rejects(pond.advance('1s'), { code: 'Closed' })
+})
+
+test('drain goes through a graph, and pushed tells who waits for whom', async () => {
+  await using pond = await open()
+  // Parents that are kept no longer are not shown.
+  const parts = pond.queue<number, number>('parts', { keep: { done: '2h' } })
+  const whole = pond.queue<string, number>('whole')
+  parts.work(({ data }) => data)
+  whole.work(async (_job, ctx) => (await ctx.parents<number>()).reduce((sum, { result = 0 }) => sum + result, 0))
+  const later = await parts.push(0, { delay: '1h' })
+  const { jobs, callback } = await parts.pushMany([1, 2, 3], { callback: [whole, 'sum', { after: [later.id] }] })
+  assert.equal((await pond.drain()).blocked, 1)
+  assert.equal((await parts.stats()).counts.done, 3)
+  assert.equal((await pond.drain({ within: '1h' })).blocked, 0)
+  assert.equal(await pond.result(callback.id), 6)
+  const [pushed] = await pond.pushed('whole')
+  assert.deepEqual(pushed?.after, [later.id, ...jobs.map(({ id }) => id)])
 })

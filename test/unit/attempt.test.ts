@@ -8,7 +8,7 @@ import { claimedJob } from './suite.ts'
 
 const REASON = new MillpondError('Closed', 'closed')
 const attempt = () => new Attempt(claimedJob('a'), { now: 0, at: 0, heldUntil: 0 })
-const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {} }
+const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {}, parents: async () => [] }
 
 test('buffered, waiting for the replica, running, ending', async () => {
   const it = attempt()

@@ -32,7 +32,7 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
     },
   )
   const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
-  const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {} }
+  const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {}, parents: async () => [] }
   const tools = runnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
     for (const ending of all) {
       const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''

@@ -41,6 +41,15 @@ async function batches(
   }
 }
 
+test('each job has its own parents', { timeout: 60_000 }, async (t) => {
+  const { pond, queue, ended } = await batches(t)
+  const parents = [await queue.push({ do: 'double', value: 1 }), await queue.push({ do: 'double', value: 2 })]
+  const children = parents.map(({ id }) => queue.push({ do: 'parents' }, { after: [id] }))
+  const ids = (await Promise.all(children)).map(({ id }) => id)
+  await ended([])
+  assert.deepEqual(await Promise.all(ids.map((id) => pond.result(id))), [[2], [4]])
+})
+
 test('each job has its answer', { timeout: 60_000 }, async (t) => {
   const { pond, queue, ended } = await batches(t)
   const again = await queue.push({ do: 'retry' }, { attempts: 2 })

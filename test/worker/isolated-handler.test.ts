@@ -174,6 +174,23 @@ test('the schema runs in the worker’s process; what it puts out must be plain'
   assert.match(error?.message ?? '', /cannot be sent to the process of its handler: .*plain data, Dates, Maps or bytes/)
 })
 
+test('a handler is told of the parents of its job', { timeout: 60_000 }, async (t) => {
+  const { pond, queue, run } = await isolated(t)
+  assert.deepEqual(await run({ do: 'parents' }), [])
+  const when = new Uint8Array([1, 2])
+  const [done, failed] = [
+    await queue.push({ do: 'echo', value: when }),
+    await queue.push({ do: 'spin' }, { delay: '1h' }),
+  ]
+  const { id } = await queue.push({ do: 'parents' }, { after: [done.id, failed.id], onDead: 'run' })
+  await inState(pond, done.id, 'done')
+  await pond.cancel(failed.id)
+  assert.deepEqual(await pond.result(id), [
+    { id: done.id, queue: 'q', state: 'done', result: when, error: null },
+    { id: failed.id, queue: 'q', state: 'cancelled', error: null },
+  ])
+})
+
 test('options that do not fit are refused, with what to do', { timeout: 60_000 }, async (t) => {
   const { queue } = await isolated(t)
   const module = moduleOf('told')

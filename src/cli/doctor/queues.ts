@@ -3,16 +3,19 @@
 import { SETTING_NAMES } from '../../pond/queue-options.ts'
 import type { QueueReport } from '../../pond/stats.ts'
 import type { Finding } from '../../stores/examination.ts'
-import { attentionTo } from '../attention.ts'
+import { type Attention, attentionTo, type Heard, heardIn } from '../attention.ts'
 import type { Opened } from '../open.ts'
 import { optionName, settingText } from '../settings-text.ts'
 
 /** Share of claims that lost their lease, and how many at least, from which on it is worth telling. */
 const MANY_LOST = { share: 0.01, count: 10 }
 
+const PROBLEMS: readonly Attention['kind'][] = ['noWorker', 'workersGone', 'full']
+
 export async function examineQueues({ pond, store }: Opened): Promise<Finding[]> {
   const reports = await pond.stats()
-  const found = reports.flatMap((report) => queueFindings(report, store.capabilities.workers))
+  const workers = await heardIn(pond)
+  const found = reports.flatMap((report) => queueFindings(report, workers))
   if (store.capabilities.settings) {
     for (const { queue } of reports) {
       const report = await store.operations.settings({ queue })
@@ -25,11 +28,11 @@ export async function examineQueues({ pond, store }: Opened): Promise<Finding[]>
   return found.length > 0 ? found : [{ check: 'queues', level: 'ok', text: 'no queue needs attention' }]
 }
 
-function queueFindings(report: QueueReport, knowsWorkers: boolean): Finding[] {
+function queueFindings(report: QueueReport, workers: Heard): Finding[] {
   const { queue, totals, overrides } = report
-  const found: Finding[] = attentionTo(report, knowsWorkers).map(({ kind, text, action }) => ({
+  const found: Finding[] = attentionTo(report, workers).map(({ kind, text, action }) => ({
     check: kind,
-    level: kind === 'noWorker' || kind === 'full' ? 'problem' : kind === 'paused' ? 'warning' : 'note',
+    level: PROBLEMS.includes(kind) ? 'problem' : kind === 'paused' ? 'warning' : 'note',
     text: `${queue}: ${text}`,
     action,
   }))

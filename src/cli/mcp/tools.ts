@@ -2,7 +2,10 @@
  * The tools: verbs of the command line, called with `--json`. So an agent gets the same checks, answers and messages as
  * a person, and each tool is described by what its verb declares.
  */
+
 import type { Environment, Option } from '../arguments.ts'
+import { FILTERS } from '../filters.ts'
+import type { Terminal } from '../terminal.ts'
 import { EXIT, type Program, type Verb } from '../verb.ts'
 import { type Tool, type ToolAnswer, ToolUnknown } from './protocol.ts'
 
@@ -81,7 +84,8 @@ export class Tools {
       if (verb === undefined) throw new Error(`the tool ${name} has no verb`)
       return verb
     }
-    const isShown = (name: string) => !HIDDEN.has(name) && (payloads || !OF_PAYLOADS.has(name))
+    const isShown = (name: string, { options }: Verb) =>
+      !HIDDEN.has(name) && (payloads || !(OF_PAYLOADS.has(name) || options[name] === FILTERS.data))
     for (const name of READING) tools.#add(verbOf(name), isShown)
     for (const view of VIEWS) tools.#add(verbOf(view.verb), (name) => view.takes.includes(name), view)
     // The verb `schedules` takes the place of its view.
@@ -94,7 +98,7 @@ export class Tools {
     this.#program = program
   }
 
-  #add(verb: Verb, isShown: (argument: string) => boolean, view?: View): void {
+  #add(verb: Verb, isShown: (argument: string, verb: Verb) => boolean, view?: View): void {
     const takes = takenBy(verb, isShown)
     this.#known.set(view?.name ?? verb.name, { tool: toolOf(verb, takes, view), verb, takes })
   }
@@ -109,7 +113,8 @@ export class Tools {
     const args = argumentsOf(known, given)
     if (typeof args === 'string') return { text: args, isError: true }
     let [out, err] = ['', '']
-    const terminal = {
+    const terminal: Terminal = {
+      through: 'mcp',
       env: { ...this.#env, NO_COLOR: '1' },
       out: (text: string) => {
         if (out.length <= MOST) out += text
@@ -133,7 +138,7 @@ const operandName = (operand: string): string =>
     .toLowerCase()
     .replace('|', '_or_')
 
-function takenBy(verb: Verb, isShown: (argument: string) => boolean): Record<string, object> {
+function takenBy(verb: Verb, isShown: (argument: string, verb: Verb) => boolean): Record<string, object> {
   const text = { type: 'string' }
   const operands = (verb.operands ?? []).map((operand): [string, object] => [
     operandName(operand),
@@ -143,7 +148,7 @@ function takenBy(verb: Verb, isShown: (argument: string) => boolean): Record<str
     option,
     schemaOf(declared),
   ])
-  return Object.fromEntries([...operands, ...options].filter(([name]) => isShown(name)))
+  return Object.fromEntries([...operands, ...options].filter(([name]) => isShown(name, verb)))
 }
 
 function toolOf(verb: Verb, properties: Record<string, object>, view: View | undefined): Tool {

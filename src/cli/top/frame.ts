@@ -63,7 +63,7 @@ export function frameOf(frame: Frame): FrameLine[] {
   const lines = sorted(linesOf(now, before), sort)
   const head = headOf(frame, lines)
   const attention = lines.flatMap(({ report }) =>
-    attentionTo(report, now.workers !== null).map((one) => plain(attentionText(one))),
+    attentionTo(report, now.workers).map((one) => plain(attentionText(one))),
   )
   const foot: FrameLine[] = frame.hasKeys ? [{ text: `q quit  s sort (by ${sort})  j k scroll`, style: 'dim' }] : []
   // Two lines of the table at least, then what needs attention.

@@ -2,20 +2,21 @@
 import { BULK, changeJobs, YES } from '../bulk.ts'
 import { defineVerb } from '../verb.ts'
 
-const STATES = ['scheduled', 'waiting', 'running'] as const
+const STATES = ['blocked', 'scheduled', 'waiting', 'running'] as const
 
 export const verb = defineVerb({
   name: 'cancel',
   summary: 'cancels jobs that are not finished; the handlers of running ones are told',
   operands: ['[ID…]'],
   options: {
-    state: { value: 'STATE', help: 'with --queue: scheduled, waiting or running; all of them' },
+    state: { value: 'STATE', help: 'with --queue: blocked, scheduled, waiting or running; all of them' },
     ...BULK,
     ...YES,
   },
   run(call) {
     const state = call.args.choice('state', STATES)
     return changeJobs(call, {
+      action: 'cancel',
       past: 'cancelled',
       isAllowed: call.args.flag('yes'),
       async one({ pond }, id) {

@@ -19,7 +19,9 @@ export const verb = defineVerb({
     const all = await withStore(args, async (opened) => {
       if (given !== undefined && isId(given)) return [await explainedJob(opened.pond, given)]
       if (given !== undefined) return [await explainedQueue(opened.pond, await knownQueue(opened, given))]
-      const waiting = (await opened.pond.stats()).filter(({ counts }) => counts.waiting + counts.scheduled > 0)
+      const waiting = (await opened.pond.stats()).filter(
+        ({ counts }) => counts.waiting + counts.scheduled + counts.blocked > 0,
+      )
       const found: Explained[] = []
       for (const { queue } of waiting) found.push(await explainedQueue(opened.pond, opened.pond.queue(queue)))
       return found

@@ -5,7 +5,7 @@ import { defined } from '../../values/options.ts'
 import { JOB_STATES, type JobState } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
-import { FILTERS, type Filter, filterOf } from '../filters.ts'
+import { FILTERS, type Filter, filterOf, noneText } from '../filters.ts'
 import { jobObject, jobsTable, PAYLOADS } from '../job-text.ts'
 import { knownQueue, withStore } from '../open.ts'
 import { UsageError } from '../usage-error.ts'
@@ -50,6 +50,7 @@ export const verb = defineVerb({
         if (args.flag('json')) terminal.out(`${jsonText({ ...jobObject(info, payloads), cursor })}\n`)
         else jobs.push(job)
       }
+      if (count === 0 && !stop.aborted) terminal.err(await noneText(opened.store, queue, filter))
       if (args.flag('json')) return EXIT.done
       terminal.out(count === 0 ? 'No jobs.\n' : jobsTable(terminal, jobs, payloads))
       if (count === limit) terminal.err(more(jobs.at(-1), state))

@@ -4,6 +4,7 @@ import type { Queue } from '../../pond/queue.ts'
 import type { GroupRecord } from '../../values/limits.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
+import { acted } from '../acted.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
 import { grouped, NONE, time } from '../figures.ts'
 import { knownQueue, type Opened, withStore } from '../open.ts'
@@ -20,7 +21,7 @@ import {
 import { plain, table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { defineVerb, EXIT } from '../verb.ts'
+import { type Call, defineVerb, EXIT } from '../verb.ts'
 
 const OPTIONS = {
   ...SETTINGS,
@@ -47,13 +48,14 @@ export const verb = defineVerb<Name>({
   notes:
     "What is set here is an operator's: no deploy and no restart changes it, until --clear. Programs that want another\n" +
     'value are told. Of own limits of a group, the last call wins, from here or from code. docs/limits.md says what limits do.',
-  run: ({ args, terminal }) => {
+  run: (call) => {
+    const { args, terminal } = call
     const group = args.text('group')
     return withStore(args, async (opened) => {
       const queue = await knownQueue(opened, args.operand(0))
       const isDry = args.flag('dry-run')
-      if (group === undefined) await changeQueue(args, queue, isDry)
-      else await changeGroup(args, opened, queue, group, isDry)
+      if (group === undefined) await changeQueue(call, opened, queue, isDry)
+      else await changeGroup(call, opened, queue, group, isDry)
       const groups = await groupsOf(opened, queue, group)
       if (args.flag('json')) {
         terminal.out(`${jsonText({ queue: queue.name, settings: await queue.settings(), groups })}\n`)
@@ -67,19 +69,31 @@ export const verb = defineVerb<Name>({
   },
 })
 
-async function changeQueue(args: Arguments<Name>, queue: Queue, isDry: boolean): Promise<void> {
+async function changeQueue(
+  { args, terminal }: Call<Name>,
+  opened: Opened,
+  queue: Queue,
+  isDry: boolean,
+): Promise<void> {
   if (args.text('weight') !== undefined) throw new UsageError('--weight goes with --group')
   const overrides = overridesOf(args)
   const given = args.texts('clear')
   const clear = settingNames(given)
   if (isDry) return
-  if (given.length > 0) await queue.clearOverrides(clear)
-  if (Object.keys(overrides).length > 0) await queue.override(overrides)
+  const told = { queue: queue.name }
+  if (given.length > 0) {
+    await queue.clearOverrides(clear)
+    await acted(opened, terminal, { ...told, action: 'clear', settings: given })
+  }
+  const settings = Object.keys(overrides)
+  if (settings.length === 0) return
+  await queue.override(overrides)
+  await acted(opened, terminal, { ...told, action: 'override', settings })
 }
 
 async function changeGroup(
-  args: Arguments<Name>,
-  { store }: Opened,
+  { args, terminal }: Call<Name>,
+  opened: Opened,
   queue: Queue,
   group: string,
   isDry: boolean,
@@ -92,11 +106,13 @@ async function changeGroup(
   if (isCleared && !args.texts('clear').includes('all')) throw new UsageError('with --group, --clear takes all')
   const set: GroupLimitOptions = defined({ running: runningOf(args), rate: rateIn(args), weight: weightOf(args) })
   if (isDry) return
+  const told = () => acted(opened, terminal, { action: 'limitGroup', queue: queue.name, group })
   if (isCleared) await queue.limitGroup(group, null)
-  if (Object.keys(set).length === 0) return
+  if (Object.keys(set).length === 0) return isCleared ? told() : undefined
   // What is not given stays as it is.
-  const [known] = isCleared ? [] : await store.operations.groups({ queue: queue.name, group, limit: 1 })
+  const [known] = isCleared ? [] : await opened.store.operations.groups({ queue: queue.name, group, limit: 1 })
   await queue.limitGroup(group, { ...(known?.limits ?? {}), ...set })
+  await told()
 }
 
 function weightOf(args: Arguments<Name>): number | undefined {

@@ -9,6 +9,7 @@ export const verb = defineVerb({
   options: BULK,
   run: (call) =>
     changeJobs(call, {
+      action: 'promote',
       past: 'wait now',
       isAllowed: true,
       async one({ store }, id) {

@@ -2,6 +2,7 @@
 
 import type { PushOptions } from '../../pond/push.ts'
 import type { Queue } from '../../pond/queue.ts'
+import { checkId } from '../../values/ids.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { MAX_COST } from '../../values/rate.ts'
@@ -9,7 +10,7 @@ import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { counted } from '../figures.ts'
 import { jsonData, jsonLines } from '../json-data.ts'
-import { knownQueue, withStore } from '../open.ts'
+import { knownQueue, type Opened, withStore } from '../open.ts'
 import { ProgressLine } from '../progress.ts'
 import { Speed } from '../speed.ts'
 import { UsageError } from '../usage-error.ts'
@@ -26,6 +27,9 @@ const OPTIONS = {
   attempts: { value: 'N', help: "how often it is tried; the queue's setting" },
   timeout: { value: 'TIME', help: "how long an attempt may run; the queue's setting" },
   id: { value: 'UUID', help: 'its id: a repeated push with it stores nothing' },
+  after: { value: 'ID', multiple: true, help: 'waits for this job; may be given several times' },
+  'on-dead': { value: 'WHAT', help: 'cancel or run: what it does when such a job dies; cancel' },
+  within: { value: 'ID', help: 'what waits for this job waits for the new one, too' },
   new: { help: 'makes the queue if it does not exist' },
   'dry-run': { help: 'only checks' },
   ...STORE,
@@ -51,7 +55,7 @@ export const verb = defineVerb<Name>({
     }
     const options = optionsOf(args)
     const data = await jsonData(terminal, args.operand(1))
-    return withStore(args, async (opened) => {
+    const push = async (opened: Opened) => {
       const name = args.operand(0)
       const queue = args.flag('new')
         ? opened.pond.queue(orUsageError('', () => checkQueueName(name)))
@@ -68,7 +72,8 @@ export const verb = defineVerb<Name>({
         if (pushed.existing) terminal.err('A job with this key or id is there already: nothing was pushed.\n')
       }
       return EXIT.done
-    })
+    }
+    return withStore(args, push, { mayMigrate: !args.flag('dry-run') })
   },
 })
 
@@ -84,9 +89,18 @@ function optionsOf(args: Arguments<Name>): PushOptions {
     attempts: args.whole('attempts', 1, 1_000_000),
     timeout: args.time('timeout', 1),
     id: args.text('id'),
+    after: idsOf(args.texts('after')),
+    onDead: args.choice('on-dead', ['cancel', 'run']),
+    within: args.text('within'),
   }
   if (given.delay !== undefined && given.runAt !== undefined) throw new UsageError('give --delay or --run-at, not both')
   return defined(given)
+}
+
+/** @throws UsageError */
+function idsOf(given: readonly string[]): string[] | undefined {
+  const ids = given.map((id) => orUsageError('--after: ', () => checkId(id)))
+  return ids.length === 0 ? undefined : ids
 }
 
 async function pushLines({ args, terminal, stop }: Call<Name>, queue: Queue, options: PushOptions): Promise<number> {

@@ -1,6 +1,7 @@
 /** `millpond remove` */
 import { JOB_STATES } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
+import { acted } from '../acted.ts'
 import { BULK, changeJobs, YES } from '../bulk.ts'
 import { counted } from '../figures.ts'
 import { knownQueue, withStore } from '../open.ts'
@@ -29,6 +30,7 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     }
     if (args.text('queue') !== undefined) needed()
     return changeJobs(call, {
+      action: 'remove',
       past: 'removed',
       isAllowed: args.flag('yes'),
       async one({ store }, id) {
@@ -57,6 +59,7 @@ async function removeQueue({ args, terminal }: Call<keyof typeof OPTIONS>): Prom
       return EXIT.refused
     }
     const changed = await opened.pond.removeQueue(queue.name)
+    await acted(opened, terminal, { action: 'removeQueue', queue: queue.name, count: changed })
     terminal.out(
       args.flag('json') ? `${jsonText({ changed })}\n` : `${queue.name} and ${counted(changed, 'job')} removed.\n`,
     )

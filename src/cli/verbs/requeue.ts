@@ -12,6 +12,7 @@ export const verb = defineVerb({
   run(call) {
     const state = call.args.choice('state', STATES)
     return changeJobs(call, {
+      action: 'requeue',
       past: 'requeued',
       isAllowed: true,
       async one({ store }, id) {

@@ -3,6 +3,7 @@ import { previewOf } from '../../pond/schedule-preview.ts'
 import type { ScheduleInfo, Schedules } from '../../pond/schedules.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
+import { acted } from '../acted.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { didYouMean } from '../did-you-mean.ts'
 import { ago } from '../figures.ts'
@@ -50,7 +51,7 @@ If a schedule of those named is not known, nothing is changed.`,
       throw new UsageError(`the action is one of ${known.join(', ')}${didYouMean(given, known)}`)
     }
     if (names.length === 0) throw new UsageError(`${given} needs the NAME of a schedule`)
-    return change(call, names, act)
+    return change(call, names, given, act)
   },
 })
 
@@ -71,8 +72,14 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 }
 
-async function change({ args, terminal }: Call<Name>, names: readonly string[], act: Action): Promise<number> {
-  return withStore(args, async ({ pond: { schedules } }) => {
+async function change(
+  { args, terminal }: Call<Name>,
+  names: readonly string[],
+  verb: string,
+  act: Action,
+): Promise<number> {
+  return withStore(args, async (opened) => {
+    const { schedules } = opened.pond
     const known = await schedules.list()
     if (isMissing(terminal, known, names)) return EXIT.refused
     let code: number = EXIT.done
@@ -82,6 +89,8 @@ async function change({ args, terminal }: Call<Name>, names: readonly string[], 
         terminal.err(`millpond: the schedule ${plain(name)} was removed meanwhile\n`)
         code = EXIT.failed
       } else {
+        const queue = known.find((one) => one.name === name)?.queue ?? ''
+        await acted(opened, terminal, { action: `${verb}Schedule`, queue, schedule: name })
         terminal.out(args.flag('json') ? `${jsonText({ name, ...done.facts })}\n` : `${plain(name)} ${done.text}\n`)
       }
     }

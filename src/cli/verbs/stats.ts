@@ -3,7 +3,7 @@ import type { Percentiles, QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
-import { attentionText, attentionTo } from '../attention.ts'
+import { attentionText, attentionTo, heardIn } from '../attention.ts'
 import { grouped, lasting, NONE, timeOrNone } from '../figures.ts'
 import { knownQueue, withStore } from '../open.ts'
 import { plain, table } from '../table.ts'
@@ -29,7 +29,8 @@ export const verb = defineVerb({
       else {
         if (one === undefined) showAll(terminal, reports)
         else showOne(terminal, one, options.minutes)
-        for (const attention of reports.flatMap((report) => attentionTo(report, opened.store.capabilities.workers))) {
+        const workers = await heardIn(opened.pond)
+        for (const attention of reports.flatMap((report) => attentionTo(report, workers))) {
           terminal.out(`${plain(attentionText(attention))}\n`)
         }
       }

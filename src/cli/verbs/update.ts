@@ -6,14 +6,14 @@ import { jsonData } from '../json-data.ts'
 import { UsageError } from '../usage-error.ts'
 import { defineVerb } from '../verb.ts'
 
-const STATES = ['scheduled', 'waiting'] as const
+const STATES = ['blocked', 'scheduled', 'waiting'] as const
 const OPTIONS = {
   priority: { value: 'N', help: '0 to 9, higher first' },
   delay: { value: 'TIME', help: 'due after this time from now' },
   'run-at': { value: 'TIME', help: 'due then, such as 2026-03-01T04:00Z' },
-  data: { value: 'JSON', help: 'of jobs named by ID; - reads it from the standard input' },
-  state: { value: 'STATE', help: 'with --queue: scheduled or waiting' },
+  state: { value: 'STATE', help: 'with --queue: blocked, scheduled or waiting' },
   ...BULK,
+  data: { value: 'JSON', help: 'of jobs named by ID; - reads it from the standard input' },
 } as const
 
 export const verb = defineVerb<keyof typeof OPTIONS>({
@@ -37,12 +37,14 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     if (Object.keys(change).length === 0)
       throw new UsageError('nothing to change: give --priority, --delay, --run-at or --data')
     const needed = () => {
-      if (state === undefined) throw new UsageError('--state is missing: scheduled or waiting')
+      if (state === undefined) throw new UsageError('--state is missing: blocked, scheduled or waiting')
       return state
     }
     if (args.text('queue') !== undefined) needed()
     return changeJobs(call, {
+      action: 'update',
       past: 'changed',
+      hasData: true,
       isAllowed: true,
       async one({ pond }, id) {
         const job = await pond.job(id)

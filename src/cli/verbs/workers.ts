@@ -1,10 +1,9 @@
 /** `millpond workers` */
-import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
-import { JSON_LINES, orUsageError, STORE } from '../arguments.ts'
+import { JSON_LINES, STORE } from '../arguments.ts'
 import { ago, grouped } from '../figures.ts'
-import { withStore } from '../open.ts'
+import { knownQueue, withStore } from '../open.ts'
 import { table } from '../table.ts'
 import { defineVerb, EXIT } from '../verb.ts'
 
@@ -15,8 +14,10 @@ export const verb = defineVerb({
   options: { ...STORE, ...JSON_LINES },
   async run({ args, terminal }) {
     const given = args.operand(0)
-    const queue = given === undefined ? undefined : orUsageError('', () => checkQueueName(given))
-    const workers = await withStore(args, ({ pond }) => pond.workers(defined({ queue })))
+    const workers = await withStore(args, async (opened) => {
+      const queue = given === undefined ? undefined : (await knownQueue(opened, given)).name
+      return opened.pond.workers(defined({ queue }))
+    })
     if (args.flag('json')) for (const worker of workers) terminal.out(`${jsonText(worker)}\n`)
     else if (workers.length === 0) terminal.out('No worker was heard of in the last minute.\n')
     else {

@@ -13,6 +13,9 @@ const WORDS: Readonly<Record<BulkAction, { verb: string; done: string; note: str
   promote: { verb: 'Run', done: 'due now', note: 'They wait from now on, whatever their time was.' },
 }
 
+/** Characters of an error's message. */
+const GLANCE = 120
+
 interface Props {
   store: string
   queue: string
@@ -74,7 +77,11 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
                 {preview.sample.slice(0, 5).map((job) => (
                   <li key={job.id}>
                     <code>{job.id}</code> {job.group && <span>{job.group}</span>}{' '}
-                    {job.error && <span class="mute">{job.error.code}</span>}
+                    {job.error && (
+                      <span class="mute">
+                        {job.error.code} {job.error.message?.slice(0, GLANCE)}
+                      </span>
+                    )}
                   </li>
                 ))}
               </ul>

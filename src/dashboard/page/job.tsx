@@ -6,6 +6,7 @@ import { JobEdit } from './job-edit.tsx'
 import { serverNow, useAsk } from './live.ts'
 import { act } from './notices.tsx'
 import { Ago, Badge, copy, Empty, Fault, State, Sure } from './parts.tsx'
+import { Relatives } from './relatives.tsx'
 import { queueLink } from './route.ts'
 import { Timeline } from './timeline.tsx'
 import { Payload, Value } from './value.tsx'
@@ -17,7 +18,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
     return <Empty>There is no job {id}: it was removed, its time to be kept is over, or you may not see it.</Empty>
   if (job === undefined) return fault === undefined ? <Empty>Asking …</Empty> : <Fault text={fault} />
   const { state, may } = job
-  const isWaiting = state === 'waiting' || state === 'scheduled'
+  const isWaiting = state === 'waiting' || state === 'scheduled' || state === 'blocked'
   const isLive = isWaiting || state === 'running'
   const send = async (name: string, done: string, more: object = {}) => {
     await act(name, { store, id, ...more }, done)
@@ -68,6 +69,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
         </p>
       )}
       <Timeline job={job} />
+      <Relatives store={store} job={job} />
       <div class="columns">
         <div>
           {job.error !== null && (

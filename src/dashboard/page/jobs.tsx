@@ -1,18 +1,18 @@
 /** The jobs of a queue in one state, and changes of all that the search finds. */
 import { useMemo, useState } from 'preact/hooks'
 import type { JobState } from '../../store.ts'
-import type { BulkAction, JobRow, JobsPage, QueuePage } from '../views.ts'
+import type { BulkAction, JobRow, JobsPage, QueuePage, Search } from '../views.ts'
 import { Bulk } from './bulk.tsx'
 import { duration } from './format.ts'
 import { serverNow, storeOf, useAsk, useLive } from './live.ts'
-import { Ago, Badge, Empty, Fault, Num } from './parts.tsx'
-import { go, jobLink, queueLink } from './route.ts'
+import { Ago, Badge, Empty, Fault, Num, Pager } from './parts.tsx'
+import { go, jobLink, queueLink, replace } from './route.ts'
 import { parseSearch, STATES, withTerm } from './search.ts'
-import { SearchBox } from './search-box.tsx'
+import { SearchBox, useTyped } from './search-box.tsx'
 
 const ACTIONS: Readonly<Record<JobState, readonly BulkAction[]>> = {
   ...{
-    blocked: ['remove'],
+    blocked: ['cancel', 'remove'],
     waiting: ['cancel', 'remove'],
     scheduled: ['promote', 'cancel', 'remove'],
     running: ['cancel'],
@@ -26,6 +26,7 @@ export const ACTION_NAMES: Readonly<Record<BulkAction, string>> = {
 const NEEDS = { requeue: 'requeue', cancel: 'cancel', remove: 'remove', promote: 'update' } as const
 /** Milliseconds that `pushed:<1h` keeps its meaning: a search whose bounds moved at every tick would never be the same. */
 const STEADY = 10_000
+const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i
 
 interface Props {
   store: string
@@ -36,7 +37,7 @@ interface Props {
 
 export const Jobs = ({ store, queue, text, page }: Props) => {
   const [pages, setPages] = useState<readonly string[]>([])
-  const [action, setAction] = useState<BulkAction | undefined>(undefined)
+  const [bulk, setBulk] = useState<{ action: BulkAction; search: Search; text: string } | undefined>(undefined)
   const counts = page?.report.counts
   const first = STATES.find((state) => (counts?.[state] ?? 0) > 0) ?? 'waiting'
   // The first state with jobs is looked for once, not at every change of the counts.
@@ -45,17 +46,32 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
   const steady = Math.floor(serverNow() / STEADY) * STEADY
   const parsed = parseSearch(text, usual ?? first, steady)
   const { search } = parsed
-  const after = pages.at(-1)
+  // A page of another search begins nowhere in this one.
+  const [paged, setPaged] = useState(text)
+  if (paged !== text) {
+    setPaged(text)
+    setPages([])
+  }
+  const after = paged === text ? pages.at(-1) : undefined
   const isReady = search !== undefined && counts !== undefined
   const { answer, fault, again } = useAsk<JobsPage>(
     'jobs',
     isReady ? { store, queue, ...search, after, limit: 50 } : undefined,
+    `${search?.state} ${text}`,
   )
   const state = search?.state ?? first
-  const find = (next: string) => {
-    setPages([])
-    if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/i.test(next)) go(jobLink(store, next.toLowerCase()))
-    else go(queueLink(store, queue, 'jobs', next))
+  const [typed, type, apply] = useTyped(text, (next, isTyping) => {
+    if (ID.test(next)) go(jobLink(store, next.toLowerCase()))
+    else (isTyping ? replace : go)(queueLink(store, queue, 'jobs', next))
+  })
+  const isApplied = typed.trim() === text && search !== undefined
+  /** What the box says now, searched for or not, is what is changed. */
+  const begin = (action: BulkAction) => {
+    const said = typed.trim()
+    if (said !== text) apply(typed)
+    const own = said === text ? search : parseSearch(said, usual ?? first, steady).search
+    if (own !== undefined && !ID.test(said) && ACTIONS[own.state].includes(action))
+      setBulk({ action, search: own, text: said })
   }
   const can = storeOf(useLive(), store)?.capabilities
   const offered = ACTIONS[state].filter((one) => can?.[NEEDS[one]] !== false)
@@ -63,7 +79,7 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
   return (
     <>
       <nav class="states" aria-label="States">
-        {STATES.map((one) => (
+        {STATES.filter((one) => one !== 'blocked' || can?.graphs !== false).map((one) => (
           <a
             key={one}
             class={one}
@@ -76,47 +92,59 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
         ))}
       </nav>
       <div class="bar">
-        <SearchBox text={text} known={known} fault={parsed.fault} search={find} />
-        {answer?.may.operate &&
+        <SearchBox typed={typed} type={type} known={known} fault={parsed.fault} search={apply} />
+        {page?.may.operate &&
           offered.map((one) => (
-            <button key={one} type="button" class={one === 'remove' ? 'danger' : ''} onClick={() => setAction(one)}>
+            <button
+              key={one}
+              type="button"
+              class={one === 'remove' ? 'danger' : ''}
+              disabled={search === undefined && typed.trim() === text}
+              onClick={() => begin(one)}
+            >
               {ACTION_NAMES[one]} …
             </button>
           ))}
       </div>
       <Fault text={fault} />
-      {answer?.isPart && <p class="mute">Only a part of the jobs was looked at so far. “Next” goes on.</p>}
-      {answer?.jobs.length === 0 && !answer.isPart && (
-        <Empty>{text === '' ? `No job is ${state}.` : `No job that is ${state} fits the search.`}</Empty>
+      {(typed.trim() !== text || (answer === undefined && isReady && fault === undefined)) && (
+        <Empty>Searching …</Empty>
       )}
-      {answer !== undefined && answer.jobs.length > 0 && <Table store={store} jobs={answer.jobs} state={state} />}
-      {answer !== undefined && (answer.next !== null || pages.length > 0) && (
-        <div class="pager">
-          <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
-            ← Back
-          </button>
-          <button
-            type="button"
-            disabled={answer.next === null}
-            onClick={() => answer.next !== null && setPages([...pages, answer.next])}
-          >
-            Next →
-          </button>
-        </div>
-      )}
-      {action !== undefined && search !== undefined && (
+      {isApplied && <Found store={store} text={text} state={state} errorText={search.errorText} answer={answer} />}
+      {isApplied && <Pager pages={pages} next={answer?.next ?? null} turn={setPages} />}
+      {bulk !== undefined && (
         <Bulk
           store={store}
           queue={queue}
-          action={action}
-          search={search}
-          text={text}
+          {...bulk}
           close={() => {
-            setAction(undefined)
+            setBulk(undefined)
             again()
           }}
         />
       )}
+    </>
+  )
+}
+
+interface FoundProps {
+  store: string
+  text: string
+  state: JobState
+  errorText: string | undefined
+  answer: JobsPage | undefined
+}
+
+const Found = ({ store, text, state, errorText, answer }: FoundProps) => {
+  if (answer === undefined) return null
+  const { jobs, isPart } = answer
+  const isNone = jobs.length === 0 && !isPart
+  return (
+    <>
+      {isPart && <p class="mute">Only a part of the jobs was looked at so far. “Next” goes on.</p>}
+      {isNone && <Empty>{text === '' ? `No job is ${state}.` : `No job that is ${state} fits the search.`}</Empty>}
+      {isNone && errorText !== undefined && <Empty>Text is matched as written: TIMEOUT is not timeout.</Empty>}
+      {jobs.length > 0 && <Table store={store} jobs={jobs} state={state} />}
     </>
   )
 }
@@ -129,6 +157,7 @@ function knownValues(page: QueuePage | undefined, answer: JobsPage | undefined):
   return {
     group: unique([...(page?.groups ?? []).map(({ group }) => group), ...jobs.map(({ group }) => group)]),
     key: unique(jobs.map(({ key }) => key)),
+    places: answer?.places ?? [],
     code: unique([...jobs.map(({ error }) => error?.code), 'HandlerFailed', 'TimedOut', 'LeaseLost']),
   }
 }

@@ -4,6 +4,9 @@ import { go } from './route.ts'
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable)
 
+/** What opens the palette, as the keyboard has it. */
+export const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl+K'
+
 /** The key before, also over a change of the view: `g w`. */
 let before = ''
 

@@ -101,6 +101,7 @@ export interface Asked<Answer> {
 }
 
 interface Found<Answer> {
+  topic?: string | undefined
   text?: string
   answer?: Answer | undefined
   fault?: string
@@ -110,8 +111,9 @@ interface Found<Answer> {
 /**
  * Asks now, at every tick, and when `again` is called; never twice at once. The answer may be to the question before.
  * @param body undefined: not at all
+ * @param topic what the answer is about; that to a question about another one is not shown
  */
-export function useAsk<Answer>(name: string, body: object | undefined): Asked<Answer> {
+export function useAsk<Answer>(name: string, body: object | undefined, topic?: string): Asked<Answer> {
   const { tick } = useLive()
   const text = body === undefined ? undefined : JSON.stringify(body)
   const [found, setFound] = useState<Found<Answer>>({})
@@ -140,13 +142,14 @@ export function useAsk<Answer>(name: string, body: object | undefined): Asked<An
         const now = performance.now()
         pause.current = { text, times, until: now + (now - began) * PAUSE }
         // A slow answer must not stand for a later question.
-        if (wanted.current === text) setFound(({ answer }) => ({ answer, ...next }))
+        if (wanted.current === text)
+          setFound((last) => ({ topic, answer: last.topic === topic ? last.answer : undefined, ...next }))
       })
   }, [name, text, tick, times])
   const isCurrent = found.text === text
   return {
     // The last answer stays until the next one is there, so that nothing flickers.
-    answer: found.answer,
+    answer: found.topic === topic ? found.answer : undefined,
     fault: isCurrent ? found.fault : undefined,
     status: isCurrent ? found.status : undefined,
     again: () => setTimes((n) => n + 1),

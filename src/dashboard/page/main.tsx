@@ -6,9 +6,12 @@ import './style/base.css'
 import './style/controls.css'
 import './style/views.css'
 import './style/narrow.css'
+import type { Capabilities } from '../../store.ts'
+import { Actions } from './actions.tsx'
+import { Alerts } from './alerts.tsx'
 import { ask } from './api.ts'
 import { Job } from './job.tsx'
-import { onKeys } from './keys.ts'
+import { onKeys, PALETTE_KEY } from './keys.ts'
 import { connect, type Live, useLive } from './live.ts'
 import { Login } from './login.tsx'
 import { Notices } from './notices.tsx'
@@ -17,6 +20,7 @@ import { Palette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { Queue } from './queue.tsx'
 import { go, queueLink, type Route, useRoute } from './route.ts'
+import { Schedule } from './schedule.tsx'
 import { Schedules } from './schedules.tsx'
 import { cycleTheme, showTheme } from './theme.ts'
 import { Workers } from './workers.tsx'
@@ -24,6 +28,15 @@ import { Workers } from './workers.tsx'
 const STATES: Readonly<Record<Live['state'], string>> = {
   ...{ connecting: 'connecting', live: 'live', lost: 'no answer', login: 'signed out', forbidden: 'not allowed' },
 }
+
+/** With what one of the stores must be able to do. */
+const VIEWS: readonly (readonly [view: Route['view'], title: string, can?: (of: Capabilities) => boolean])[] = [
+  ['overview', 'Overview'],
+  ['workers', 'Workers'],
+  ['schedules', 'Schedules', ({ schedules }) => schedules],
+  ['alerts', 'Alerts', ({ lists }) => lists],
+  ['actions', 'Actions', ({ restore, lists }) => restore && lists],
+]
 
 const App = () => {
   const live = useLive()
@@ -45,26 +58,26 @@ const App = () => {
           <span>Millpond</span>
         </a>
         <nav aria-label="Views">
-          <a href="#/" aria-current={route.view === 'overview' ? 'page' : undefined}>
-            Overview
-          </a>
-          <a href="#/workers" aria-current={route.view === 'workers' ? 'page' : undefined}>
-            Workers
-          </a>
-          {live.tick?.stores.some(({ capabilities }) => capabilities.schedules) && (
-            <a href="#/schedules" aria-current={route.view === 'schedules' ? 'page' : undefined}>
-              Schedules
+          {VIEWS.filter(
+            ([, , can]) => can === undefined || live.tick?.stores.some(({ capabilities }) => can(capabilities)),
+          ).map(([view, title]) => (
+            <a
+              key={view}
+              href={view === 'overview' ? '#/' : `#/${view}`}
+              aria-current={route.view === view ? 'page' : undefined}
+            >
+              {title}
             </a>
-          )}
+          ))}
         </nav>
         <span class="grow" />
         <span class={`link ${live.state}`} role="status">
           <i aria-hidden="true" />
           {STATES[live.state]}
         </span>
-        <button type="button" class="quiet find" aria-label="Go to … ⌘K" onClick={() => setOpen(true)}>
+        <button type="button" class="quiet find" aria-label={`Go to … ${PALETTE_KEY}`} onClick={() => setOpen(true)}>
           <i aria-hidden="true">⌕</i>
-          <span>Go to …</span> <kbd>⌘K</kbd>
+          <span>Go to …</span> <kbd>{PALETTE_KEY}</kbd>
         </button>
         <button type="button" class="icon" aria-label="Light, dark, or as the system" onClick={cycleTheme}>
           ◐
@@ -92,8 +105,14 @@ const View = ({ route }: { route: Route }) => {
       return <Schedules />
     case 'workers':
       return <Workers />
+    case 'alerts':
+      return <Alerts />
+    case 'actions':
+      return <Actions />
     case 'queue':
       return <Queue key={`${route.store} ${route.queue}`} {...route} />
+    case 'schedule':
+      return <Schedule key={`${route.store} ${route.name}`} {...route} />
     case 'job':
       return <Job key={`${route.store} ${route.id}`} {...route} />
   }
@@ -101,12 +120,14 @@ const View = ({ route }: { route: Route }) => {
 
 function titleOf(route: Route): string {
   if (route.view === 'queue') return `${route.queue} · Millpond`
+  if (route.view === 'schedule') return `${route.name} · Millpond`
   if (route.view === 'job') return `Job ${route.id.slice(-12)} · Millpond`
-  if (route.view === 'schedules') return 'Schedules · Millpond'
-  return route.view === 'workers' ? 'Workers · Millpond' : 'Millpond'
+  const title = VIEWS.find(([view]) => view === route.view)?.[1]
+  return title === undefined || route.view === 'overview' ? 'Millpond' : `${title} · Millpond`
 }
 
 function above(route: Route): string {
+  if (route.view === 'schedule') return '#/schedules'
   return route.view === 'queue' && route.tab !== 'jobs' ? queueLink(route.store, route.queue) : '#/'
 }
 

@@ -2,6 +2,7 @@
 import type { Attention, QueueView, StoreView } from '../views.ts'
 import { count, duration, rate } from './format.ts'
 import { pointsOf, useLive } from './live.ts'
+import { Name } from './name.tsx'
 import { Badge, Empty, Num, Sparkline, Stat } from './parts.tsx'
 import { queueLink } from './route.ts'
 
@@ -80,7 +81,9 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
               <li key={`${queue} ${kind} ${text}`} class={level}>
                 <a data-row href={queueLink(store.name, queue, TABS[kind], kind === 'dead' ? 'state:dead' : '')}>
                   <i aria-hidden="true">{ICONS[kind]}</i>
-                  <b>{queue}</b>
+                  <b>
+                    <Name text={queue} />
+                  </b>{' '}
                   <span>{text}</span>
                   <span class="hidden">{level}</span>
                 </a>
@@ -146,7 +149,7 @@ const QueueRow = ({ store, queue }: { store: string; queue: QueueView }) => {
     <tr>
       <th scope="row">
         <a data-row href={queueLink(store, name)}>
-          {name}
+          <Name text={name} />
         </a>
         {queue.paused && <Badge kind="warn">paused</Badge>}
         {queue.overridden && <Badge kind="note">override</Badge>}

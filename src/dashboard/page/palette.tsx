@@ -1,4 +1,4 @@
-/** ⌘K: everywhere, and what can be done here, by a few letters. */
+/** ⌘K or Ctrl+K: everywhere, and what can be done here, by a few letters. */
 import { useRef, useState } from 'preact/hooks'
 import type { Tick } from '../views.ts'
 import { act } from './notices.tsx'
@@ -110,6 +110,8 @@ function entriesOf(tick: Tick | undefined, route: Route, typed: string): Entry[]
     { label: 'Overview', hint: 'view', run: () => go('#/') },
     { label: 'Workers', hint: 'view', run: () => go('#/workers') },
     { label: 'Schedules', hint: 'view', run: () => go('#/schedules') },
+    { label: 'Alerts', hint: 'view', run: () => go('#/alerts') },
+    { label: 'Actions', hint: 'view', run: () => go('#/actions') },
   )
   for (const { name, queues } of stores) {
     for (const queue of queues) {

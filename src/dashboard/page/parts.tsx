@@ -143,4 +143,23 @@ export const Sure = ({
   )
 }
 
+interface PagerProps {
+  /** Where each page after the first begins, up to the present one. */
+  pages: readonly string[]
+  next: string | null
+  turn: (pages: readonly string[]) => void
+}
+
+export const Pager = ({ pages, next, turn }: PagerProps) =>
+  next === null && pages.length === 0 ? null : (
+    <div class="pager">
+      <button type="button" disabled={pages.length === 0} onClick={() => turn(pages.slice(0, -1))}>
+        ← Back
+      </button>
+      <button type="button" disabled={next === null} onClick={() => next !== null && turn([...pages, next])}>
+        Next →
+      </button>
+    </div>
+  )
+
 export const copy = (text: string): void => void navigator.clipboard?.writeText(text)

@@ -1,5 +1,5 @@
 /** One queue: its jobs, lines, groups and settings. */
-import type { QueuePage } from '../views.ts'
+import type { Attention, QueuePage } from '../views.ts'
 import { Charts } from './charts.tsx'
 import { count, duration, rate } from './format.ts'
 import { Groups } from './groups.tsx'
@@ -12,6 +12,9 @@ import { queueLink } from './route.ts'
 import { Settings } from './settings.tsx'
 
 const TABS = ['jobs', 'charts', 'groups', 'settings'] as const
+
+/** What a queue's own page tells of why nothing goes on. */
+const HELD: readonly Attention['kind'][] = ['noWorker', 'limit']
 
 interface Props {
   store: string
@@ -32,6 +35,9 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
     return one === 'settings' ? can?.settings !== false : true
   })
   const paused = answer?.report.paused ?? view?.paused ?? false
+  // In this order: nobody there comes before what the limit holds back.
+  const own = storeOf(live, store)?.attention.filter((one) => one.queue === name) ?? []
+  const told = HELD.flatMap((kind) => own.filter((one) => one.kind === kind))
   const toggle = async () => {
     await act(paused ? 'resume' : 'pause', { store, queue: name }, paused ? `${name} goes on` : `${name} is paused`)
     again()
@@ -50,6 +56,11 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
         )}
       </header>
       <Fault text={fault} />
+      {told.map(({ kind, level, text }) => (
+        <p key={kind} class={level === 'alarm' ? 'fault' : 'mute'} role={level === 'alarm' ? 'alert' : undefined}>
+          {text}
+        </p>
+      ))}
       {view && (
         <dl class="stats">
           <Stat label="Waiting">

@@ -1,12 +1,15 @@
 /** Where the page is: the part of the URL behind `#`, which is never sent to a server. */
 import { useEffect, useState } from 'preact/hooks'
 
+/** Views of all stores. */
+const PLAIN = ['workers', 'schedules', 'alerts', 'actions'] as const
+
 export type Route =
   | { view: 'overview' }
   | { view: 'queue'; store: string; queue: string; tab: string; search: string }
   | { view: 'job'; store: string; id: string }
-  | { view: 'workers' }
-  | { view: 'schedules' }
+  | { view: 'schedule'; store: string; name: string }
+  | { view: (typeof PLAIN)[number] }
 
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
@@ -15,7 +18,8 @@ export function routeOf(hash: string): Route {
     return { view, store, queue: name, tab: tab || 'jobs', search: new URLSearchParams(query).get('q') ?? '' }
   }
   if (view === 'job' && name !== '') return { view, store, id: name }
-  return view === 'workers' || view === 'schedules' ? { view } : { view: 'overview' }
+  if (view === 'schedule' && name !== '') return { view, store, name }
+  return { view: PLAIN.find((one) => one === view) ?? 'overview' }
 }
 
 export const queueLink = (store: string, queue: string, tab = 'jobs', search = ''): string => {
@@ -24,9 +28,14 @@ export const queueLink = (store: string, queue: string, tab = 'jobs', search = '
 }
 export const jobLink = (store: string, id: string): string => `#/job/${encodeURIComponent(store)}/${id}`
 
+export const scheduleLink = (store: string, name: string): string =>
+  `#/schedule/${encodeURIComponent(store)}/${encodeURIComponent(name)}`
+
 export const go = (link: string): void => {
   location.hash = link
 }
+/** The same, in place of where the page is: the way back leaves it out. */
+export const replace = (link: string): void => location.replace(link)
 
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash)

@@ -3,9 +3,10 @@ import type { ScheduleRow } from '../views.ts'
 import { ask, messageOf } from './api.ts'
 import { clock } from './format.ts'
 import { useAsk, useLive } from './live.ts'
+import { Name } from './name.tsx'
 import { act, notify } from './notices.tsx'
 import { Ago, Badge, Empty, Fault, Sure } from './parts.tsx'
-import { go, jobLink, queueLink } from './route.ts'
+import { go, jobLink, queueLink, scheduleLink } from './route.ts'
 
 export const Schedules = () => {
   const { tick } = useLive()
@@ -71,8 +72,10 @@ const Row = ({ store, schedule, changed }: { store: string; schedule: ScheduleRo
   return (
     <tr>
       <th scope="row">
-        {name} {paused && <Badge kind="warn">paused</Badge>}{' '}
-        {!declared && <Badge kind="note">no program declares it</Badge>}
+        <a href={scheduleLink(store, name)}>
+          <Name text={name} />
+        </a>{' '}
+        {paused && <Badge kind="warn">paused</Badge>} {!declared && <Badge kind="note">no program declares it</Badge>}
       </th>
       <td data-label="When">
         {words}

@@ -1,32 +1,56 @@
-/** The search box with what may come next. */
-import { useId, useRef, useState } from 'preact/hooks'
+/** The search box with what may come next. What is typed is searched for soon, so that the list is always the box's. */
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type Suggestion, suggestions } from './search.ts'
 
+/** Milliseconds without a key after which what was typed is searched for. */
+const SOON = 300
+
+/** @param text what is searched for @param search is to change it @returns what the box says, and how it is changed */
+export function useTyped(
+  text: string,
+  search: (text: string, isTyping: boolean) => void,
+): [typed: string, type: (typed: string) => void, apply: (typed: string) => void] {
+  const [typed, setTyped] = useState(text)
+  /** What was searched for last. Its address may come after further letters, which must stay. */
+  const sent = useRef(text)
+  // What the address has changed to. Not by an effect, which might come after the first letters.
+  const [given, setGiven] = useState(text)
+  if (given !== text) {
+    setGiven(text)
+    if (sent.current !== text) setTyped(text)
+    sent.current = text
+  }
+  const apply = (next: string, isTyping = false) => {
+    sent.current = next.trim()
+    search(next.trim(), isTyping)
+  }
+  useEffect(() => {
+    if (typed.trim() === text) return
+    const timer = setTimeout(() => apply(typed, true), SOON)
+    return () => clearTimeout(timer)
+  }, [typed, text])
+  return [typed, setTyped, apply]
+}
+
 interface Props {
-  text: string
+  typed: string
+  type: (typed: string) => void
   known: Readonly<Record<string, readonly string[]>>
   fault: string | undefined
   search: (text: string) => void
 }
 
-export const SearchBox = ({ text, known, fault, search }: Props) => {
-  const [typed, setTyped] = useState(text)
+export const SearchBox = ({ typed, type, known, fault, search }: Props) => {
   const [isOpen, setOpen] = useState(false)
   const [active, setActive] = useState(-1)
   const input = useRef<HTMLInputElement>(null)
   const id = useId()
-  // What the address has changed to. Not by an effect, which might come after the first letters.
-  const [given, setGiven] = useState(text)
-  if (given !== text) {
-    setGiven(text)
-    setTyped(text)
-  }
   const found = isOpen ? suggestions(typed, known) : []
   const take = (suggestion: Suggestion) => {
-    setTyped(suggestion.text)
+    type(suggestion.text)
     setActive(-1)
     input.current?.focus()
-    if (suggestion.text.endsWith(' ')) search(suggestion.text.trim())
+    if (suggestion.text.endsWith(' ')) search(suggestion.text)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 }
@@ -40,7 +64,7 @@ export const SearchBox = ({ text, known, fault, search }: Props) => {
       take(chosen)
     } else if (event.key === 'Enter') {
       setOpen(false)
-      search(typed.trim())
+      search(typed)
     } else if (event.key === 'Escape') {
       setOpen(false)
       setActive(-1)
@@ -57,13 +81,13 @@ export const SearchBox = ({ text, known, fault, search }: Props) => {
         aria-autocomplete="list"
         aria-activedescendant={active >= 0 && found.length > 0 ? `${id}${active}` : undefined}
         aria-invalid={fault !== undefined}
-        placeholder="group:tenant-7  error:timeout  pushed:<1h"
+        placeholder="state:dead  code:HandlerFailed  pushed:<1h"
         autocomplete="off"
         spellcheck={false}
         data-search
         value={typed}
         onInput={(event) => {
-          setTyped(event.currentTarget.value)
+          type(event.currentTarget.value)
           setOpen(true)
           setActive(-1)
         }}

@@ -5,17 +5,21 @@
 import type { JobState } from '../../store.ts'
 import type { Search } from '../views.ts'
 
-export const STATES: readonly JobState[] = ['waiting', 'scheduled', 'running', 'dead', 'cancelled', 'done']
+export const STATES: readonly JobState[] = [
+  ...(['waiting', 'scheduled', 'blocked', 'running'] as const),
+  ...(['dead', 'cancelled', 'done'] as const),
+]
 
 /** With an example of its value. */
 export const QUALIFIERS: readonly { name: string; example: string; help: string }[] = [
-  { name: 'state', example: 'dead', help: 'waiting, scheduled, running, done, dead or cancelled' },
+  { name: 'state', example: 'dead', help: 'waiting, scheduled, blocked, running, done, dead or cancelled' },
   { name: 'group', example: 'tenant-7', help: 'jobs of one group' },
   { name: 'key', example: 'order-42', help: 'the job with this key' },
   { name: 'code', example: 'TimedOut', help: 'the code of the last error' },
   { name: 'error', example: '"connection reset"', help: 'text in the message of the last error' },
   { name: 'pushed', example: '<1h', help: 'younger (<1h) or older (>2d) than this, or from a day on (2026-03-04)' },
   { name: 'data', example: '"user 7"', help: 'text in the data' },
+  { name: 'data.', example: 'user.id:7', help: 'a value at a place in the data' },
 ]
 
 export type Parsed = { search: Search; fault?: undefined } | { search?: undefined; fault: string }
@@ -45,6 +49,13 @@ export function parseSearch(text: string, state: JobState, now: number): Parsed 
 
 /** @returns what is wrong; undefined: nothing */
 function take(search: Search, name: string, value: string, now: number): string | undefined {
+  if (name.startsWith('data.')) {
+    const path = name.slice('data.'.length).split('.')
+    if (search.data !== undefined) return 'give one place in the data'
+    if (path.includes('')) return 'a place in the data is such as data.user.id:7'
+    search.data = { path, value }
+    return undefined
+  }
   switch (name) {
     case 'state': {
       const state = STATES.find((one) => one === value)
@@ -92,13 +103,16 @@ function pushed(search: Search, value: string, now: number): string | undefined 
 
 /** In the order of the text; a value in quotes may have spaces. */
 function termsOf(text: string): Term[] {
-  return [...text.matchAll(/([a-z]+):(?=\s|$)|(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))/gi)].map(
+  return [...text.matchAll(/(data\.[^\s:"]*|[a-z]+):(?=\s|$)|(?:(data\.[^\s:"]*|[a-z]+):)?(?:"([^"]*)"?|(\S+))/gi)].map(
     ([, bare, name = '', quoted, plain]) => {
-      if (bare !== undefined) return { name: bare.toLowerCase(), value: '' }
-      return { name: name.toLowerCase(), value: quoted ?? plain ?? '' }
+      if (bare !== undefined) return { name: lower(bare), value: '' }
+      return { name: lower(name), value: quoted ?? plain ?? '' }
     },
   )
 }
+
+/** In the names of a place in the data, the case counts. */
+const lower = (name: string): string => name.replace(/^[a-z]+/i, (word) => word.toLowerCase())
 
 export const quoted = (value: string): string =>
   /[\s":]/.test(value) || value === '' ? `"${value.replaceAll('"', '')}"` : value
@@ -119,11 +133,18 @@ export interface Suggestion {
 /** What may come next, at the end of the text. @param known values of qualifiers */
 export function suggestions(text: string, known: Readonly<Record<string, readonly string[]>>): Suggestion[] {
   const [before = '', last = ''] = [text.replace(/\S*$/, ''), /\S*$/.exec(text)?.[0] ?? '']
-  const [, name, value = ''] = /^([a-z]+):(.*)$/i.exec(last) ?? []
+  const [, name, value = ''] = /^(data\.[^:"]*|[a-z]+):(.*)$/i.exec(last) ?? []
+  if (name === undefined && /^data\./i.test(last)) {
+    const places = (known.places ?? []).filter((one) => one.startsWith(last.slice('data.'.length)))
+    return places.slice(0, 8).map((one) => ({ text: `${before}data.${one}:`, label: `data.${one}:`, help: '' }))
+  }
   if (name === undefined) {
     const used = termsOf(before).map((term) => term.name)
     const open = QUALIFIERS.filter((one) => one.name.startsWith(last.toLowerCase()) && !used.includes(one.name))
-    return open.map((one) => ({ text: `${before}${one.name}:`, label: `${one.name}:${one.example}`, help: one.help }))
+    return open.map(({ name: one, example, help }) => {
+      const isPlace = one.endsWith('.')
+      return { text: `${before}${one}${isPlace ? '' : ':'}`, label: `${one}${isPlace ? '' : ':'}${example}`, help }
+    })
   }
   const values =
     name === 'state' ? STATES : name === 'pushed' ? ['<5m', '<1h', '<1d', '>1h', '>1d', '>7d'] : (known[name] ?? [])

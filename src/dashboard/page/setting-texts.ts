@@ -71,7 +71,7 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     override: (text) => ({ limits: { group: { rate: rateOf(text) } } }),
   },
   capacity: {
-    ...{ label: 'Capacity', help: 'most jobs that wait or are scheduled', shown: number },
+    ...{ label: 'Capacity', help: 'most jobs that wait, are scheduled or blocked', shown: number },
     override: (text) => ({ capacity: whole(text) }),
   },
   attempts: {

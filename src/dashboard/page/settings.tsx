@@ -51,9 +51,10 @@ export const Settings = ({ store, queue, page, changed }: Props) => (
   </>
 )
 
-/** Focuses a field when it appears. */
+/** Focuses a field when it appears; what is typed takes the place of the value. */
 function focused(input: HTMLInputElement | null): void {
   if (input !== document.activeElement) input?.focus()
+  input?.select()
 }
 
 interface RowProps {
@@ -68,6 +69,7 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
   const { name, value, by, code } = setting
   const { label, help, shown, override } = SETTINGS[name]
   const [typed, setTyped] = useState<string | undefined>(undefined)
+  const unedited = shown(value).replaceAll(',', name === 'backoff' ? ',' : '')
   const save = async (event: Event) => {
     event.preventDefault()
     try {
@@ -102,6 +104,11 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
               onInput={(event) => setTyped(event.currentTarget.value)}
               onKeyDown={(event) => event.key === 'Escape' && setTyped(undefined)}
             />
+            {typed.trim() !== '' && typed !== unedited && (
+              <small class="mute" role="status">
+                {shown(value)} → <b>{typed.trim()}</b>
+              </small>
+            )}
           </form>
         )}
       </td>
@@ -118,7 +125,7 @@ const Row = ({ store, queue, setting, mayChange, changed }: RowProps) => {
                 key="edit"
                 type="button"
                 aria-label={`Edit ${label}`}
-                onClick={() => setTyped(shown(value).replaceAll(',', name === 'backoff' ? ',' : ''))}
+                onClick={() => setTyped(unedited)}
               >
                 Edit
               </button>

@@ -38,6 +38,8 @@ export function stepsOf(job: JobPage, now: number): Step[] {
       text: dueAt > now ? `in ${duration(dueAt - now)}` : '',
     })
   }
+  if (state === 'blocked')
+    steps.push({ name: 'blocked', kind: 'now', at: null, text: `for ${duration(now - pushedAt)}` })
   if (isRetry || (startedAt === null && state === 'waiting')) {
     if (state === 'waiting')
       steps.push({ name: 'waiting', kind: 'now', at: null, text: `for ${duration(now - dueAt)}` })
@@ -66,6 +68,7 @@ function earlierAttempts({ log, attempt }: JobPage): Map<number, number> {
 
 /** All states, and where the job is: so that the next one can be guessed. */
 const AHEAD: Partial<Record<JobPage['state'], readonly string[]>> = {
+  blocked: ['waiting', 'running', 'done'],
   scheduled: ['waiting', 'running', 'done'],
   waiting: ['running', 'done'],
   running: ['done'],

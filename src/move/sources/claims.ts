@@ -15,8 +15,9 @@ import { settingsOf } from './store.ts'
 const BATCH = 1000
 /** In ms. */
 const LEASE = 60_000
-/** So many claims without a job end a pass, as a store may still be fetching some; and the ms between them. */
-const EMPTY_CLAIMS = 5
+/** So many of them in a row end a pass, as a store may still be fetching jobs. */
+const SHORT_BATCHES = 5
+/** In ms: the longest time between claims where there was no job. */
 const PAUSE = 50
 const MAX_JOBS_PER_SWEEP = 1000
 
@@ -52,19 +53,37 @@ export class ClaimSource implements Source {
   async *pass(queue: string): AsyncIterable<Batch> {
     const [stats] = await this.#store.operations.stats({ queue })
     let left = stats?.counts.waiting ?? 0
-    for (let empty = 0; empty < EMPTY_CLAIMS && left > 0; ) {
-      const request = { queue, worker: this.#worker, limit: BATCH, perGroup: BATCH, lease: LEASE }
-      const { jobs, now } = await this.#store.operations.claim(request)
-      if (jobs.length === 0) {
-        empty++
-        await sleep(PAUSE)
-        continue
-      }
-      empty = 0
-      left -= jobs.length
-      const records = jobs.map((job) => recordOf(job, queue, now, this.#headers))
-      yield new ClaimedBatch(this.#store, queue, jobs, records)
+    for (let short = 0; short < SHORT_BATCHES && left > 0; ) {
+      const batch = await this.#take(queue)
+      left -= batch.records.length
+      // Workers of the source may have had the others: only what producers push is still to come.
+      short = batch.records.length < BATCH ? short + 1 : 0
+      if (batch.records.length > 0) yield batch
+      else await this.#bell()
     }
+  }
+
+  /** A whole batch, or all that there is: a store gives what it has fetched by now. */
+  async #take(queue: string): Promise<ClaimedBatch> {
+    const batch = new ClaimedBatch(this.#store, queue)
+    for (;;) {
+      const limit = BATCH - batch.records.length
+      const request = { queue, worker: this.#worker, limit, perGroup: limit, lease: LEASE }
+      const { jobs, now } = await this.#store.operations.claim(request)
+      batch.add(
+        jobs,
+        jobs.map((job) => recordOf(job, queue, now, this.#headers)),
+      )
+      if (jobs.length === 0 || batch.records.length === BATCH) return batch
+    }
+  }
+
+  /** Until the store may have jobs, or PAUSE is over. */
+  async #bell(): Promise<void> {
+    const rung = new AbortController()
+    const unlisten = this.#store.listen(() => rung.abort())
+    await sleep(PAUSE, undefined, { signal: rung.signal }).catch(() => {})
+    unlisten()
   }
 
   async runsOlder(queue: string): Promise<boolean> {
@@ -84,15 +103,20 @@ export class ClaimSource implements Source {
 class ClaimedBatch implements Batch {
   readonly #store: Store
   readonly #queue: string
-  readonly #holds: Map<string, Hold>
-  records: readonly JobRecord[]
+  readonly #holds = new Map<string, Hold>()
+  records: readonly JobRecord[] = []
+  /** Of the first claim. */
   renewAt = performance.now() + LEASE / 2
 
-  constructor(store: Store, queue: string, jobs: readonly ClaimedJob[], records: readonly JobRecord[]) {
+  constructor(store: Store, queue: string) {
     this.#store = store
     this.#queue = queue
-    this.#holds = new Map(jobs.map((claim) => [claim.id, { id: claim.id, fence: claim.fence, claim }]))
-    this.records = records
+  }
+
+  /** @param records of the jobs */
+  add(jobs: readonly ClaimedJob[], records: readonly JobRecord[]): void {
+    for (const claim of jobs) this.#holds.set(claim.id, { id: claim.id, fence: claim.fence, claim })
+    this.records = [...this.records, ...records]
   }
 
   async renew(): Promise<void> {

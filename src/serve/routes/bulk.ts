@@ -13,7 +13,7 @@ import { listView, MAX_PAGE_BYTES, mustExist, sizeOf } from './queues.ts'
 const LONGEST = 2000
 const MAX_CHANGES = 10_000
 
-export function bulkRoutes({ store, sweeper }: RouteContext): Route[] {
+export function bulkRoutes({ store, sweeper, acted }: RouteContext): Route[] {
   return [
     route(
       'POST /v1/queues/{queue}/changes',
@@ -49,6 +49,7 @@ export function bulkRoutes({ store, sweeper }: RouteContext): Route[] {
           }
           const report = await runBulk(store, bounded)
           if (report.looked === 0) await mustExist(store, queue)
+          acted(request, { action: `${action}All`, queue, count: report.changed })
           if (delay !== undefined) sweeper.due(delay)
           else if (due !== undefined) sweeper.due(Math.max(0, due - Date.now()))
           return defined(report)

@@ -13,6 +13,7 @@ import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
 import { clientOf, Permits, setClient } from '../../web/permits.ts'
 import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import * as schemas from '../api-schemas.ts'
+import { explanation } from '../explanation-schemas.ts'
 import { type Fitting, msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -20,7 +21,16 @@ type NewJobBody = Fitting<typeof schemas.newJob>
 
 const PUSH_HEADERS = { 'idempotency-key': schemas.IDEMPOTENCY_KEY, traceparent: schemas.TRACE }
 
-export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: RouteContext): Route[] {
+export function jobRoutes({
+  store,
+  pond,
+  sweeper,
+  limits,
+  queueLimit,
+  acted,
+  onError,
+  stopping,
+}: RouteContext): Route[] {
   const { maxWait, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
   const waiting = new Permits(maxWaiting, maxWaitingPerClient)
@@ -42,7 +52,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
           headers: { location: 'Where it can be followed.' },
         },
       },
-      problems: [501, 503],
+      problems: [409, 501, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue)
@@ -74,7 +84,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       headers: PUSH_HEADERS,
       body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
-      problems: [501, 503],
+      problems: [409, 501, 503],
       handle: ({ request, params, body }) => pushMany(request, params.queue, body.jobs),
     }),
     route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
@@ -94,7 +104,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       },
     }),
     route('GET /v1/jobs/{id}/explain', 'explainJob', 'Why a job does not run', {
-      answers: { 200: { description: 'What holds it back now.', schema: schemas.explanation } },
+      answers: { 200: { description: 'What holds it back now.', schema: explanation } },
       problems: [404, 501, 503],
       handle: async ({ params }) => {
         const told = isId(params.id) ? await pond.explain(params.id) : undefined
@@ -106,21 +116,29 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       description: 'Also a running one: its worker is told when it next speaks of its claim.',
       answers: { 200: { description: 'It is cancelled.', schema: schemas.cancelled } },
       problems: [404, 409, 503],
-      handle: ({ request }) => following(request),
+      handle: async ({ request, params: { id } }) => {
+        const answered = await following(request)
+        const queue = answered.status === 200 ? (await findJob(pond, id))?.queue : undefined
+        if (queue !== undefined) acted(request, { action: 'cancel', queue, id })
+        return answered
+      },
     }),
     route('PATCH /v1/jobs/{id}', 'updateJob', 'Change a job that does not run yet', {
       description: 'Its data, priority, or when it is due. What is not given stays; the job keeps its place.',
       body: schemas.jobUpdate,
       answers: { 200: { description: 'It is changed.', schema: schemas.updatedJob } },
       problems: [404, 409, 501, 503],
-      handle: async ({ params, body }) => {
+      handle: async ({ request, params, body }) => {
         const job = (await findJob(pond, params.id)) ?? refuseUnknownJob()
         const { runAt, ...change } = body
         const at = runAt === undefined ? undefined : msOf(runAt)
         const outcome = await pond.queue(job.queue).update(job.id, { ...change, ...defined({ runAt: at }) })
         const { id } = job
         if (outcome === undefined) refuseUnknownJob()
-        if (outcome === 'updated') return { id, outcome }
+        if (outcome === 'updated') {
+          acted(request, { action: 'update', queue: job.queue, id })
+          return { id, outcome }
+        }
         const members = { id, ...defined({ state: outcome }) }
         throw new Refusal(409, `The job stays as it is: it is ${outcome}.`, { code: 'InvalidOption', members })
       },
@@ -129,12 +147,14 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       description: 'As if it had never been pushed. A claim of it is stale.',
       answers: { 200: { description: 'It is gone.', schema: schemas.removedJob } },
       problems: [404, 501, 503],
-      handle: async ({ params }) => {
+      handle: async ({ request, params }) => {
         const queue = pond.queue(params.queue)
         const job = await findJob(pond, params.id)
         if (job === undefined || job.queue !== queue.name) return refuseUnknownJob()
         const { id } = job
-        return (await queue.remove([id])) === 0 ? refuseUnknownJob() : { id, outcome: 'removed' }
+        if ((await queue.remove([id])) === 0) refuseUnknownJob()
+        acted(request, { action: 'remove', queue: queue.name, id })
+        return { id, outcome: 'removed' }
       },
     }),
     route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
@@ -144,14 +164,15 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       bodyOptional: true,
       answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
       problems: [404, 409, 503],
-      handle: async ({ params }) => {
+      handle: async ({ request, params }) => {
         const job = await findJob(pond, params.id)
-        const { id, state } = job ?? refuseUnknownJob()
+        const { id, state, queue } = job ?? refuseUnknownJob()
         if ((await store.operations.requeue({ ids: [id] })).requeued === 0) {
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
           const detail = `The job stays as it is: ${reason}.`
           throw new Refusal(409, detail, { code: 'InvalidOption', members: { id, state } })
         }
+        acted(request, { action: 'requeue', queue, id })
         return { id, state: 'waiting' }
       },
     }),

@@ -12,7 +12,9 @@ import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
 import { Refusal } from '../../web/problem.ts'
+import type { Acted } from '../acted.ts'
 import * as schemas from '../api-schemas.ts'
+import { JOB_FILTERS } from '../filter-schemas.ts'
 import { integer, type Members, oneOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -22,7 +24,7 @@ const LIST_QUERY = {
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
   after: { ...schemas.cursor, description: '`next` of the page before, with the same `state`.' },
 }
-const JOBS_QUERY = { ...LIST_QUERY, ...schemas.JOB_FILTERS }
+const JOBS_QUERY = { ...LIST_QUERY, ...JOB_FILTERS }
 const GROUPS_QUERY = {
   limit: LIST_QUERY.limit,
   after: { ...schemas.groupName, description: LIST_QUERY.after.description },
@@ -36,7 +38,7 @@ const REMOVED_PER_CALL = 1000
 const MAX_JOBS_PER_CALL = 10
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
-export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] {
+export function queueRoutes({ store, pond, queueLimit, acted }: RouteContext): Route[] {
   return [
     route('GET /v1/queues', 'listQueues', 'Counts and percentiles of every queue', {
       query: STATS_QUERY,
@@ -57,13 +59,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [404, 501, 503],
-      handle: async ({ params, body: { limits, by = 'operator', ...body } }) => {
+      handle: async ({ request, params, body: { limits, by = 'operator', ...body } }) => {
         const queue = checkQueueName(params.queue)
         if (limits) needsLimits(store, limits, 'limits')
         const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue, by }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.operations.configure(settings)
+          if (by === 'operator') acted(request, settingsAction(queue, { ...body, ...defined({ limits }) }))
         }
         return report(queue)
       },
@@ -74,7 +77,11 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         'it again while `more` is true. A later push makes the queue again.',
       answers: { 200: { description: 'The jobs are gone.', schema: schemas.removedQueue } },
       problems: [404, 501, 503],
-      handle: ({ params }) => remove(params.queue),
+      handle: async ({ request, params }) => {
+        const removed = await remove(params.queue)
+        acted(request, { action: 'removeQueue', queue: params.queue, count: removed.removed })
+        return removed
+      },
     }),
     route('GET /v1/queues/{queue}/settings', 'getSettings', 'Every setting of a queue, and who has set it', {
       description: 'A queue that does not exist has the defaults.',
@@ -101,11 +108,12 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       body: schemas.groupChange,
       answers: { 200: { description: 'The group.', schema: schemas.group } },
       problems: [501, 503],
-      handle: async ({ params, body: { group, ...limits } }) => {
+      handle: async ({ request, params, body: { group, ...limits } }) => {
         const queue = pond.queue(params.queue)
         needs(store, 'groups', 'groups')
         await queueLimit.admit(queue.name)
         await queue.limitGroup(group, Object.values(limits).some((one) => one !== null) ? limits : null)
+        acted(request, { action: 'limitGroup', queue: queue.name, group })
         const [shown] = await store.operations.groups({ queue: queue.name, group, limit: 1 })
         return shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null }
       },
@@ -128,9 +136,10 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       bodyOptional: true,
       answers: { 200: { description: 'They wait.', schema: schemas.requeued } },
       problems: [404, 503],
-      handle: async ({ params }) => {
+      handle: async ({ request, params }) => {
         const requeued = await pond.queue(params.queue).requeue()
         if (requeued === 0) await mustExist(store, params.queue)
+        acted(request, { action: 'requeueAll', queue: params.queue, count: requeued })
         return { requeued }
       },
     }),
@@ -167,7 +176,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }
   }
 
-  async function remove(name: string): Promise<object> {
+  async function remove(name: string): Promise<{ removed: number; more: boolean }> {
     const queue = checkQueueName(name)
     needs(store, 'remove', 'the removal of a queue')
     await mustExist(store, queue)
@@ -178,6 +187,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       if (!more || total >= MAX_REMOVED) return { removed: total, more }
     }
   }
+}
+
+/** A pause alone is told of as one. */
+function settingsAction(queue: string, given: object): Acted {
+  const settings = Object.keys(given)
+  const paused = settings.length === 1 && 'paused' in given ? given.paused : undefined
+  if (paused === undefined) return { action: 'override', queue, settings }
+  return { action: paused === true ? 'pause' : 'resume', queue }
 }
 
 /** Asked only where there is nothing to show, so that other answers cost no more. @throws Refusal: 404, QueueUnknown */

@@ -9,7 +9,7 @@ import { msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 import * as schemas from '../schedule-schemas.ts'
 
-export function scheduleRoutes({ store, pond, queueLimit }: RouteContext): Route[] {
+export function scheduleRoutes({ store, pond, queueLimit, acted }: RouteContext): Route[] {
   return [
     route('GET /v1/schedules', 'listSchedules', 'Schedules by name', {
       query: schemas.LIST_QUERY,
@@ -55,17 +55,24 @@ export function scheduleRoutes({ store, pond, queueLimit }: RouteContext): Route
       body: schemas.scheduleChange,
       answers: { 200: { description: 'It is so now.', schema: schemas.changedSchedule } },
       problems: [404, 501, 503],
-      handle: async ({ params: { name }, body: { paused } }) => {
+      handle: async ({ request, params: { name }, body: { paused } }) => {
+        const queue = await queueOf(name)
         const isKnown = await (paused ? pond.schedules.pause(name) : pond.schedules.resume(name))
-        return isKnown ? { name, paused } : refuseUnknown()
+        if (!isKnown) return refuseUnknown()
+        acted(request, { action: paused ? 'pauseSchedule' : 'resumeSchedule', queue, schedule: name })
+        return { name, paused }
       },
     }),
     route('DELETE /v1/schedules/{name}', 'removeSchedule', 'Remove a schedule', {
       description: 'Its jobs stay. A program that declares it makes it again when it starts.',
       answers: { 200: { description: 'It is gone.', schema: schemas.removedSchedule } },
       problems: [404, 501, 503],
-      handle: async ({ params: { name } }) =>
-        (await pond.schedules.remove(name)) ? { name, outcome: 'removed' } : refuseUnknown(),
+      handle: async ({ request, params: { name } }) => {
+        const queue = await queueOf(name)
+        if (!(await pond.schedules.remove(name))) return refuseUnknown()
+        acted(request, { action: 'removeSchedule', queue, schedule: name })
+        return { name, outcome: 'removed' }
+      },
     }),
     route('POST /v1/schedules/{name}/run', 'runSchedule', 'Push the job of a schedule now', {
       description: 'Beside its times, even if it is paused.',
@@ -74,7 +81,12 @@ export function scheduleRoutes({ store, pond, queueLimit }: RouteContext): Route
       bodyOptional: true,
       answers: { 200: { description: 'The store has the job.', schema: schemas.ranSchedule } },
       problems: [404, 501, 503],
-      handle: async ({ params }) => (await pond.schedules.run(params.name)) ?? refuseUnknown(),
+      handle: async ({ request, params: { name } }) => {
+        const queue = await queueOf(name)
+        const pushed = (await pond.schedules.run(name)) ?? refuseUnknown()
+        acted(request, { action: 'runSchedule', queue, schedule: name, id: pushed.id })
+        return pushed
+      },
     }),
     route('GET /v1/schedule-preview', 'previewSchedule', 'What a line means, before it is used', {
       requiredQuery: schemas.PREVIEW_LINE,
@@ -87,6 +99,13 @@ export function scheduleRoutes({ store, pond, queueLimit }: RouteContext): Route
       },
     }),
   ]
+
+  /** @throws Refusal: 404 */
+  async function queueOf(name: string): Promise<string> {
+    needs(store, 'schedules', 'schedules')
+    const [record] = await store.operations.schedules({ limit: 1, name: checkScheduleName(name) })
+    return record?.job.queue ?? refuseUnknown()
+  }
 }
 
 function refuseUnknown(): never {

@@ -31,6 +31,8 @@ export interface Delivery extends Arrived {
   consumer: Consumer
   /** By our clock; 0: not claimed. */
   leaseUntil: number
+  /** By `performance.now()`. */
+  readonly arrivedAt: number
   /** It is being moved, or its claim is being ended. */
   isEnding: boolean
 }
@@ -40,7 +42,7 @@ export interface Held<Item> {
   delivery: Delivery
 }
 
-/** Ms until consumers rest that nobody asks for. A busy worker asks again sooner. */
+/** Ms until consumers rest that nobody asks for, and until jobs go back that nobody claims. A busy worker asks again sooner. */
 const IDLE = 100
 const MAX_PREFETCH = 65_535
 
@@ -232,7 +234,8 @@ export class Source {
     }
     const { queues, now, bells } = this.#traffic
     const arrived = arrivedOf(message, consumer.line, queues.of(this.#queue).values, now())
-    const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0, isEnding: false }
+    const arrivedAt = performance.now()
+    const delivery: Delivery = { ...arrived, channel, consumer, leaseUntil: 0, arrivedAt, isEnding: false }
     const { id } = delivery.job
     const before = this.#byId.get(id)
     // It was pushed twice, since the answer to the first push was lost.
@@ -305,13 +308,14 @@ export class Source {
     return taken
   }
 
-  /** Once nobody has wanted more for a while, the consumers rest, and jobs that came nevertheless go back. */
+  /** Once nobody has wanted more for a while, the consumers rest, and jobs that nobody has claimed for as long go back. */
   #watch(): void {
     if (this.#isWatching || this.#demand() > 0) return
     if (this.#ready.length === 0 && !this.#consumers.some(hasFree)) return
     this.#isWatching = true
     void this.#rest().finally(() => {
       this.#isWatching = false
+      this.#watch()
     })
   }
 
@@ -321,7 +325,7 @@ export class Source {
     const idle = this.#consumers.filter(hasFree)
     this.#consumers = this.#consumers.filter((each) => !hasFree(each))
     await Promise.allSettled(idle.map((each) => this.#cancel(each)))
-    if (this.#demand() <= 0) await this.#putBack()
+    if (this.#demand() <= 0) await this.#putBack(performance.now() - IDLE)
   }
 
   /**
@@ -339,16 +343,17 @@ export class Source {
     })
   }
 
-  /** Those that cannot be moved now wait here for the next claim. */
-  async #putBack(): Promise<void> {
-    const parked = this.#ready.splice(0)
+  /** Those that cannot be moved now wait here for the next claim. @param before only those that arrived by then */
+  async #putBack(before = Number.POSITIVE_INFINITY): Promise<void> {
+    const parked = this.#ready.filter(({ arrivedAt }) => arrivedAt <= before)
     if (parked.length === 0) return
+    this.#ready = this.#ready.filter(({ arrivedAt }) => arrivedAt > before)
     for (const each of parked) each.isEnding = true
-    const before = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
+    const unclaimed = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
     try {
       await sendBack(
         this.#traffic,
-        parked.map((each) => copyOf(each, this.#queue, before(each))),
+        parked.map((each) => copyOf(each, this.#queue, unclaimed(each))),
       )
       this.#acknowledge(parked)
     } catch {

@@ -17,6 +17,8 @@ export interface StoreContext {
   readonly queues: Queues
   readonly notifier: Notifier
   readonly prefix: string
+  /** Settles what a script of the partition has told about links, as far as that can be done now. */
+  readonly settle: (partition: Partition, told: readonly (readonly unknown[])[]) => Promise<unknown>
   /** Milliseconds until a call without an answer is rejected. */
   readonly timeout: number
   /** The time of a test; null: the server's own. */
@@ -37,6 +39,10 @@ export interface StoreContext {
   readonly silentBuckets: Set<number>
   /** How many queues there are, as last counted. */
   queueCount: number
+  /** How many links there are whose parents the store does not know, as last counted. */
+  awaitedCount: number
+  /** Of these, the last one that a sweep has looked at; empty: none. */
+  awaitedFrom: Buffer
   /** Claims whose ending got no answer: it may have taken effect, and will be sent again. */
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */

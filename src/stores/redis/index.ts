@@ -21,28 +21,20 @@ import { Calls } from './connection/calls.ts'
 import { checkServer, EvictionWatch } from './connection/server.ts'
 import type { StoreContext } from './context.ts'
 import { nothingFound } from './found.ts'
+import { settleLinks } from './links.ts'
 import { Notifier } from './notifier.ts'
 import { partOfClaim, settleClaims } from './operations/claim.ts'
 import { operationsOf } from './operations/index.ts'
-import { partOfJob } from './operations/push.ts'
 import { Locations } from './partition.ts'
 import { Patience } from './patience.ts'
+import { partOfJob } from './pusher.ts'
 import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
 const CAPABILITIES: Capabilities = {
   ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, spill: false },
-  ...{
-    settings: true,
-    delays: true,
-    priorities: true,
-    keys: true,
-    once: true,
-    graphs: false,
-    results: true,
-    logs: true,
-  },
-  ...{ limits: true, rates: true, groups: true },
+  ...{ settings: true, delays: true, priorities: true, keys: true, once: true, results: true, logs: true },
+  ...{ graphs: true, limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
   ...{ counts: true, histograms: true, workers: true, schedules: true },
 }
@@ -75,11 +67,12 @@ function contextOf(
   clock: (() => number) | undefined,
 ): StoreContext {
   const { prefix, timeout } = settings
-  return {
+  const context: StoreContext = {
     calls,
     safeCalls,
     queues: new Queues(calls, settings),
     notifier: new Notifier(calls.client, `{${prefix}}:bells`, timeout),
+    settle: (partition, told) => settleLinks(context, partition, told),
     prefix,
     timeout,
     now: clock ?? (() => null),
@@ -93,9 +86,12 @@ function contextOf(
     found: nothingFound(),
     silentBuckets: new Set(),
     queueCount: 0,
+    awaitedCount: 0,
+    awaitedFrom: Buffer.alloc(0),
     doubtfulEndings: new WeakSet(),
     rounds: 0,
   }
+  return context
 }
 
 function storeOf(context: StoreContext): Store {

@@ -62,6 +62,22 @@ export const askOwners = <Answer>(
       ),
   )
 
+/** The partitions of those jobs that are known, by id. */
+export async function whereAre(context: StoreContext, ids: readonly string[]): Promise<Map<string, Partition>> {
+  const unique = [...new Set(ids)]
+  if (unique.length === 0) return new Map()
+  const homes = await askOwners<Partition>(context, unique, async (partition, own) =>
+    (await areIn(context, partition, own)).map((isIn) => (isIn ? partition : null)),
+  )
+  return new Map(unique.flatMap((id, at) => (homes[at] ? [[id, homes[at]] as const] : [])))
+}
+
+/** Per id whether the partition knows it. */
+async function areIn({ calls }: StoreContext, partition: Partition, ids: readonly string[]): Promise<boolean[]> {
+  const target = { tag: partition.tag, keys: [partition.key('jobs')] }
+  return (await calls.script('locate', target, ids.map(idBytes))).map((answer) => answer === 1)
+}
+
 /** Keys and ids of one call to `locate`, which looks each up in each. */
 const MAX_KEYS_PER_CALL = 250
 const MAX_LOOKS_PER_CALL = 5_000

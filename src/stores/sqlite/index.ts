@@ -30,7 +30,7 @@ const CAPABILITIES: Capabilities = {
     priorities: true,
     keys: true,
     once: true,
-    graphs: false,
+    graphs: true,
     results: true,
     logs: true,
     limits: true,

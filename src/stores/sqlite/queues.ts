@@ -2,7 +2,7 @@
  * What one transaction knows and changes of each queue. Changes of counts are summed here and written once per queue before
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
-import type { FinalState, JobState } from '../../store.ts'
+import type { FinalState, JobState, LiveState } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { SOON } from '../bells.ts'
 import type { Fences } from './connection/fences.ts'
@@ -37,7 +37,12 @@ const settingsFrom = (row: Row) => ({
   claimedAt: integer(row.claimed_at),
   limits: textOrNull(row.limits),
   usesOnce: flag(row.once),
+  usesGraphs: flag(row.graphs),
 })
+
+/** Whether it has not ended. */
+export const isLive = (state: JobState): state is LiveState =>
+  state === 'blocked' || state === 'scheduled' || state === 'waiting' || state === 'running'
 
 const KINDS = ['state', 'total', 'sign'] as const
 type Kind = (typeof KINDS)[number]
@@ -86,7 +91,7 @@ export class Queue {
   #add(state: JobState | null, count: number): void {
     if (state === null) return
     this.count('state', state, count)
-    if (state === 'scheduled' || state === 'waiting') this.room -= count
+    if (state === 'blocked' || state === 'scheduled' || state === 'waiting') this.room -= count
   }
 
   /** A job reached a final state; where it is not kept, it is gone at once. */
@@ -99,10 +104,10 @@ export class Queue {
   /** A job is known no more. Who waits for a live one looks then. */
   remove(from: JobState, id: string): void {
     this.move(from, null)
-    if (from === 'scheduled' || from === 'waiting' || from === 'running') this.#ended(id, from === 'running')
+    if (isLive(from)) this.#ended(id, from === 'running')
   }
 
-  pushed(to: 'waiting' | 'scheduled', count: number, dueIn: number): void {
+  pushed(to: 'blocked' | 'waiting' | 'scheduled', count: number, dueIn?: number): void {
     this.move(null, to, count, dueIn)
     this.count('total', 'pushed', count)
   }

@@ -35,17 +35,17 @@ export function transactionsOf(client: ThreadClient, driver: Driver): StoreTrans
       const number = ++count
       return {
         query: async (text, params) => client.call('query', { text, params: checkParams(params) }, number),
-        async push({ jobs, settings }) {
+        async push({ jobs, settings, whole = false }) {
           if (settings !== undefined) await client.call('configure', settings, number)
-          return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs) }, number))
+          return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs), whole }, number))
         },
         complete: (input) => client.complete(input, number),
         rollback: async () => void (await client.call('rollback', null, number)),
       }
     },
     complete: (input) => client.complete(input),
-    async pushWith({ tx, jobs, settings }) {
-      const pushed = { jobs: packJobs(jobs), settings, now: client.now() }
+    async pushWith({ tx, jobs, settings, whole = false }) {
+      const pushed = { jobs: packJobs(jobs), whole, settings, now: client.now() }
       return pushOutcomes(jobs, pushWithCaller(tx, { driver, path: client.path }, pushed))
     },
   })

@@ -6,10 +6,12 @@ import { kindOf, shown } from '../../values/duration.ts'
 import { encode } from '../../values/encoding.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { UnsentLog } from '../../values/job-log.ts'
+import type { ParentJob } from '../../values/parent-jobs.ts'
 import type { BatchContext } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { Outcome } from '../outcome.ts'
 import type { FromProcess, JobMessage, Load } from './messages.ts'
+import type { Questions } from './questions.ts'
 
 /** Milliseconds between two reports of a job to the worker. The first goes out at once: a handler that spins has no timers. */
 const REPORT_EVERY = 100
@@ -29,11 +31,13 @@ export function callContext(
   jobs: readonly JobMessage[],
   terms: Terms,
   tell: (message: FromProcess) => void,
+  questions: Questions,
 ): CallContext {
   const contexts = jobs.map(({ attempt }, at) => {
     const reports: Reports = {
       progress: (value) => tell({ millpond: 'progress', at, value }),
       log: (lines) => tell({ millpond: 'log', at, lines }),
+      parents: () => questions.ask((question) => tell({ millpond: 'parents', at, question })),
     }
     return new ChildContext(terms, attempt, reports)
   })
@@ -66,6 +70,7 @@ export function callContext(
 interface Reports {
   progress(value: Encoded): void
   log(lines: readonly string[]): void
+  parents(): Promise<ParentJob[]>
 }
 
 class ChildContext implements Context {
@@ -78,6 +83,7 @@ class ChildContext implements Context {
   #unreported: Encoded | undefined
   #reportedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
+  #ended = false
 
   constructor(terms: Terms, attempt: number, tell: Reports) {
     this.#terms = terms
@@ -99,6 +105,12 @@ class ChildContext implements Context {
     const left = this.#reportedAt + REPORT_EVERY - performance.now()
     if (left <= 0) this.#report()
     else this.#timer ??= setTimeout(() => this.#report(), left).unref()
+  }
+
+  async parents<Result>(): Promise<ParentJob<Result>[]> {
+    if (this.#ended) throw new MillpondError('StaleAttempt', 'ctx.parents: the handler has returned')
+    // As with other results, the caller has said what they are.
+    return (await this.#tell.parents()) as ParentJob<Result>[]
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {
@@ -127,6 +139,7 @@ class ChildContext implements Context {
   }
 
   end(): void {
+    this.#ended = true
     this.#report()
   }
 

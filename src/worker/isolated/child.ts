@@ -13,6 +13,7 @@ import type { Handler } from '../single-runner.ts'
 import { type CallContext, callContext } from './child-context.ts'
 import { errorMessage, errorOf, failureMessage } from './error-message.ts'
 import { type AnswerMessage, type FromProcess, isToProcess, type JobMessage, type Load, type Run } from './messages.ts'
+import { Questions } from './questions.ts'
 import { Watchdog } from './watch.ts'
 
 interface Loaded {
@@ -25,6 +26,7 @@ let loaded: Loaded | undefined
 /** Of the call that is under way. */
 let context: CallContext | undefined
 
+const questions = new Questions()
 const tell = (message: FromProcess): void => void process.send?.(message)
 const memory = (): number => process.memoryUsage.rss()
 
@@ -75,7 +77,7 @@ function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] 
 const jobOf = ({ queue, data, ...claimed }: JobMessage): Job => new Job(queue, claimed, data)
 
 async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<void> {
-  const calling = callContext(message.jobs, terms, tell)
+  const calling = callContext(message.jobs, terms, tell, questions)
   context = calling
   watchdog.advance()
   let answers: Answer[]
@@ -112,6 +114,7 @@ export function start(first: Load): void {
   process.on('message', (message) => {
     if (!isToProcess(message)) return
     if (message.millpond === 'abort') context?.abort(message.at, errorOf(message.reason))
+    else if (message.millpond === 'parents') questions.answered(message)
     else if (loaded !== undefined) void run(loaded, message)
   })
   void load(first)

@@ -10,6 +10,7 @@ import { once } from 'node:events'
 import type { Encoded } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { newId } from '../../values/ids.ts'
+import type { ParentJob } from '../../values/parent-jobs.ts'
 import { errorSummary, safeText } from '../../values/safe-error.ts'
 import { within } from '../../values/within.ts'
 import { argumentsFor } from './command.ts'
@@ -42,6 +43,7 @@ const LONGEST_LOAD = 30_000
 export interface Reports {
   progress(at: number, value: Encoded): void
   log(at: number, lines: readonly string[]): void
+  parents(at: number): Promise<readonly ParentJob[]>
 }
 
 interface Waiting {
@@ -138,6 +140,7 @@ export class HandlerProcess {
       told: (message) => {
         if (message.millpond === 'progress') reports.progress(message.at, message.value)
         else if (message.millpond === 'log') reports.log(message.at, message.lines)
+        else if (message.millpond === 'parents') void this.#answer(message.question, reports.parents(message.at))
         else if (message.millpond === 'answered') {
           this.#memory = message.memory
           resolve(message.answers)
@@ -152,6 +155,15 @@ export class HandlerProcess {
     } finally {
       this.#waiting = undefined
     }
+  }
+
+  async #answer(question: number, asked: Promise<readonly ParentJob[]>): Promise<void> {
+    const answer = { millpond: 'parents', question } as const
+    const message: ToProcess = await asked.then(
+      (parents) => ({ ...answer, parents, error: null }),
+      (error: unknown) => ({ ...answer, parents: null, error: errorMessage(error) }),
+    )
+    if (this.#child.connected) this.#send(message)
   }
 
   abort(at: number, reason: unknown): void {

@@ -52,6 +52,7 @@ export function isolated(terms: HandlerTerms, size: number): Isolated {
 function reportsTo(contexts: readonly Context[]): Reports {
   return {
     progress: (at, value) => contexts[at]?.progress(decode(value, 'progress')),
+    parents: async (at) => (await contexts[at]?.parents()) ?? [],
     log(at, lines) {
       for (const line of lines) {
         const { message, fields, cut } = readLogLine(line)

@@ -6,6 +6,8 @@
  *        ◄────────── loaded, or refused: then the process ends
  *   run ───────────────────────► calls the handler
  *        ◄────────── progress and log, as often as the handler reports and logs
+ *        ◄────────── parents, as often as the handler asks for them
+ *   parents ───────────────────► answers that
  *   abort ─────────────────────► aborts the signal of a job
  *        ◄────────── answered: the process is free for the next call
  *
@@ -13,6 +15,7 @@
  */
 import type { Encoded } from '../../store.ts'
 import type { JobFacts } from '../../values/job.ts'
+import type { ParentJob } from '../../values/parent-jobs.ts'
 
 /** The form of these messages; nobody else's have the member. */
 const MARK = 'millpond'
@@ -63,13 +66,23 @@ export interface Abort {
   reason: ErrorMessage
 }
 
-export type ToProcess = Run | Abort
+/** Answers the question of this number. */
+export interface Parents {
+  millpond: 'parents'
+  question: number
+  parents: readonly ParentJob[] | null
+  /** Why there are none. */
+  error: ErrorMessage | null
+}
+
+export type ToProcess = Run | Abort | Parents
 
 export type FromProcess =
   | { millpond: 'loaded'; memory: number }
   | { millpond: 'refused'; error: ErrorMessage }
   | { millpond: 'progress'; at: number; value: Encoded }
   | { millpond: 'log'; at: number; lines: readonly string[] }
+  | { millpond: 'parents'; at: number; question: number }
   | { millpond: 'answered'; answers: readonly AnswerMessage[]; memory: number }
 
 /** Of one job. */

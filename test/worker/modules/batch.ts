@@ -4,7 +4,7 @@ import type { BatchContext, Job } from '../../../src/index.ts'
 import { aborted } from './told.ts'
 
 export interface Part {
-  do: 'double' | 'error' | 'retry' | 'give up' | 'progress' | 'throw' | 'other' | 'exit' | 'tx' | 'obey'
+  do: 'double' | 'parents' | 'error' | 'retry' | 'give up' | 'progress' | 'throw' | 'other' | 'exit' | 'tx' | 'obey'
   value?: unknown
 }
 
@@ -22,7 +22,8 @@ export default async (jobs: Job<Part>[], ctx: BatchContext): Promise<unknown> =>
       await aborted(own)
       appendFileSync(String(value), `${own.reason.code}, whole ${ctx.signal.aborted}\n`)
     }
-    if (what === 'error') answers.push(new RangeError('no'))
+    if (what === 'parents') answers.push((await ctx.of(job).parents()).map((parent) => parent.result))
+    else if (what === 'error') answers.push(new RangeError('no'))
     else if (what === 'retry') answers.push(ctx.retry('1h', 'later'))
     else if (what === 'give up') answers.push(ctx.giveUp('never'))
     else answers.push(typeof value === 'number' ? value * 2 : value)

@@ -13,6 +13,7 @@ export const ACTIONS = {
   pid: () => process.pid,
   env: () => process.env.MILLPOND_TOLD,
   nothing() {},
+  parents: (_job, ctx) => ctx.parents(),
 
   heap() {
     const kept: number[][] = []

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued,
+    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Relatives, Removed, Requeued,
     RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -21,6 +21,7 @@ from millpond.schedules import Declaration, DeclareOutcome, DueSchedules, Fired,
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis import schedules as scheduling
 from millpond.stores.redis import workers as working
+from millpond.stores.redis.awaited import Awaited
 from millpond.stores.redis.bulk import bulk
 from millpond.stores.redis.cancel import cancel
 from millpond.stores.redis.claim import Claims
@@ -28,10 +29,13 @@ from millpond.stores.redis.configure import Configurer
 from millpond.stores.redis.connection import Connection
 from millpond.stores.redis.end import Endings
 from millpond.stores.redis.find import ahead, find
+from millpond.stores.redis.graph_push import push_graph
+from millpond.stores.redis.links import Links
 from millpond.stores.redis.list import groups, page
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.push import Pusher
 from millpond.stores.redis.registry import Registry
+from millpond.stores.redis.relatives import relatives
 from millpond.stores.redis.remove import remove_jobs, remove_of
 from millpond.stores.redis.requeue import requeue_dead, requeue_jobs
 from millpond.stores.redis.restore import restore
@@ -53,6 +57,9 @@ class RedisStore(Store):
         self._connection = Connection(url, prefix, origin, clock)
         self._registry = Registry(self._connection, prefix, partitions)
         self._notifier = Notifier(self._connection, origin, lambda: self._ring)
+        self._links = Links(self._registry, self._notifier)
+        self._connection.settle = self._links.settle
+        self._awaited = Awaited(self._registry, self._links)
         self._claims = Claims(self._registry)
         self._configurer = Configurer(self._registry, self._notifier)
         self._endings = Endings(self._registry, self._notifier)
@@ -75,12 +82,21 @@ class RedisStore(Store):
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         self._configurer.limit_group(queue, group, limits)
 
-    def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
+    def push(self, jobs: Sequence[NewJob], tx: Any = None, whole: bool = False) -> Sequence[Pushed]:
         if tx is not None:
             raise MillpondError("NotSupported", "Redis is not the caller's database")
-        pusher = Pusher(self._registry, jobs)
-        pushed = pusher.push()
-        self._after(pusher)
+        pushers: Sequence[Pusher] = []
+        try:
+            if whole or any(job.after or job.within for job in jobs):
+                pushed, pushers = push_graph(self._registry, self._links, jobs, whole)
+            else:
+                pushers = [Pusher(self._registry, jobs, links=self._links)]
+                pushed = pushers[0].push()
+        finally:
+            for pusher in pushers:
+                self._after(pusher)
+        if self._awaited.count:
+            self._awaited.arrived([each.id for each in pushed if each.status == "pushed"])
         return pushed
 
     def _after(self, pusher: Pusher) -> None:
@@ -111,7 +127,7 @@ class RedisStore(Store):
     def sweep(self, limit: int) -> Swept:
         self._claims.settle()
         self._server.look_at_eviction()
-        sweep = Sweep(self._registry, limit)
+        sweep = Sweep(self._registry, limit, self._links, self._awaited)
         swept = sweep.run()
         for queue in sweep.woken:
             self._notifier.ring("work", queue)
@@ -137,6 +153,9 @@ class RedisStore(Store):
 
     def ahead(self, id: str) -> int | None:
         return ahead(self._registry, id)
+
+    def relatives(self, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
+        return relatives(self._registry, ids, limit)
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         return stats(self._registry, queue, minutes)
@@ -179,7 +198,7 @@ class RedisStore(Store):
         return bulk(self._registry, self._notifier, queue, state, change, limit, after, filter, until)
 
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
-        return restore(self._registry, self._notifier, records)
+        return restore(self._registry, self._notifier, self._awaited, records)
 
     def declare(self, schedules: Sequence[Declaration]) -> Sequence[DeclareOutcome]:
         return scheduling.declare(self._registry, schedules)

@@ -8,8 +8,7 @@ from millpond.jobs import BulkChange, BulkStep, JobFilter, State, cursor_fields
 from millpond.stores.redis.connection import MOST_ITEMS
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.registry import Registry
-from millpond.stores.redis.wire import to_bytes, to_id
-from millpond.stores.wire import camel
+from millpond.stores.redis.wire import chosen_by, to_bytes, to_id
 
 MOST_LOOKED_AT: Final = 5000
 """Jobs that a step looks at, in several calls of the script."""
@@ -21,7 +20,7 @@ def bulk(
     filter: JobFilter | None, until: int | None,
 ) -> BulkStep:  # fmt: skip
     parts = registry.look(queue)
-    chosen = filter and {camel(name): value for name, value in vars(filter).items() if value is not None}
+    chosen = filter and chosen_by(filter)
     index, *fields = cursor_fields(state, after) if after else ("0",)
     at, last = int(index), fields if len(fields) == 4 else []
     step = BulkStep(0, 0, 0, [], None, 0)

@@ -58,6 +58,8 @@ class Connection:
     def __init__(self, url: str, prefix: str, origin: str, clock: Clock | None) -> None:
         self._origin, self._clock, self.closed = origin, clock, False
         self.channel = shared_key(prefix, "bells")
+        self.settle: Callable[[Part, Sequence[Any]], None] = lambda _part, _told: None
+        """Does what scripts tell about links."""
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.
         self.client: Any = redis.Redis.from_url(
@@ -73,10 +75,21 @@ class Connection:
         self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
     ) -> Any:
         """Calls a script on a partition. `again`: the same call may have taken effect before."""
+        answer, links = self.told(name, part, head, items, again)
+        if links:
+            self.settle(part, links)
+        return answer
+
+    def told(
+        self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
+    ) -> tuple[Any, Sequence[Any]]:
+        """As `on_part`, and what the script tells about links, which is left to the caller."""
         called = script(name)
         packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head])
         keys = [part.key(key) for key in called.keys]
-        return self.repeat(lambda lost: self._once(called, keys, [packed, "1" if lost or again else "0", *items]))
+        answer = self.repeat(lambda lost: self._once(called, keys, [packed, "1" if lost or again else "0", *items]))
+        has_links = bool(answer) and isinstance(answer[-1], list) and answer[-1][:1] == [b"links"]
+        return (answer[:-1], answer[-1][1:]) if has_links else (answer, [])
 
     def on_keys(self, name: str, keys: Sequence[str], items: Sequence[Argument]) -> Any:
         """Calls a script that has neither a head nor a mark for repetition."""

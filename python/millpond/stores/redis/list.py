@@ -15,8 +15,7 @@ from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part, group_index
 from millpond.stores.redis.shares import rate_in
 from millpond.stores.redis.stats import least, start, total
-from millpond.stores.redis.wire import DESCRIBED, described, to_bytes, unpack_absent
-from millpond.stores.wire import camel
+from millpond.stores.redis.wire import DESCRIBED, chosen_by, described, to_bytes, unpack_absent
 
 
 MOST_LOOKED_AT: Final = DEFAULTS["store"]["look"]
@@ -42,7 +41,7 @@ def page(
 ) -> Page:
     last: Sequence[str] | None = cursor_fields(state, after) if after else None
     parts, most_looked_at = registry.look(queue), max(limit, MOST_LOOKED_AT)
-    chosen = filter and {camel(name): value for name, value in vars(filter).items() if value is not None}
+    chosen = filter and chosen_by(filter)
     jobs: list[Listed] = []
     looked_at = 0
     while True:

@@ -57,6 +57,12 @@ def shared_key(prefix: str, name: str) -> str:
     return f"{{{prefix}}}:{name}"
 
 
+def part_named(prefix: str, name: str) -> Part:
+    """By its name alone."""
+    queue, mark, index = name.rpartition("#")
+    return part_of(prefix, queue, int(index)) if mark else part_of(prefix, name, 0)
+
+
 def named_part(prefix: str, bucket: int, name: str) -> Part:
     queue, mark, index = name.rpartition("#")
     return Part(prefix, bucket, queue, int(index)) if mark else Part(prefix, bucket, name, 0)

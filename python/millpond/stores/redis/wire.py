@@ -10,13 +10,14 @@ import msgpack
 
 from millpond.backoff import Backoff
 from millpond.encoding import Body, Encoding
-from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record
+from millpond.jobs import UNREADABLE, ClaimedJob, JobError, JobFilter, Record
 from millpond.once import NEVER, unique_from
 from millpond.rate import Rate
+from millpond.stores.wire import camel
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
 _FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at", "remember")
-DESCRIBED: Final = 13
+DESCRIBED: Final = 14
 """How many items of an answer describe a job."""
 
 
@@ -105,7 +106,7 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
 
 def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
     """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
-    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log = answer
+    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log, waits = answer
     told, state = facts(packed), state.decode()
     place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), abs(int(due)) or told["pushed_at"], int(finished)
     # Of a follower, minus the time from which it may start.
@@ -117,8 +118,14 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
         finished_at=None if state == "running" else ends or None, error=unpack_error(error),
         log=tuple(log.decode("utf-8", "replace").split("\n")) if log else (),
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
+        waits_for=int(waits[1:]) if waits else None, on_dead="run" if waits and waits[:1] == b"r" else None,
     )  # fmt: skip
-    return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
+    return record, place, {"waiting": placed_at or record.pushed_at, "blocked": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
+
+
+def chosen_by(filter: JobFilter) -> dict[str, Any]:
+    given = {camel(name): value for name, value in vars(filter).items() if value is not None}
+    return given | ({"data": vars(filter.data)} if filter.data else {})
 
 
 def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:

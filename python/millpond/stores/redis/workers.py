@@ -18,7 +18,7 @@ def heartbeat(registry: Registry, workers: Sequence[WorkerBeat], gone: Sequence[
 
 
 def workers(registry: Registry, queue: str | None) -> Sequence[WorkerRecord]:
-    _, *told = registry.on_keys("workers", [_now(registry), 0])
+    _, _, *told = registry.on_keys("workers", [_now(registry), 0])
     found = [
         WorkerRecord(
             id=id.decode(), queue=place[0], host=place[1], pid=place[2], slots=place[3], busy=place[4],
@@ -30,9 +30,10 @@ def workers(registry: Registry, queue: str | None) -> Sequence[WorkerRecord]:
     return sorted(chosen, key=lambda each: (each.since, each.id.encode(), each.queue.encode()))
 
 
-def forget_workers(registry: Registry) -> int:
-    """Forgets workers that are not heard of any more. The answer is how many queues there are."""
-    return int(registry.on_keys("workers", [_now(registry), 1])[0])
+def forget_workers(registry: Registry) -> tuple[int, int]:
+    """Forgets workers that are not heard of any more. The answer is how many queues there are, and how many links are awaited."""
+    queues, awaited = registry.on_keys("workers", [_now(registry), 1])
+    return queues, awaited
 
 
 def last_claims(registry: Registry, queues: Sequence[str]) -> Mapping[str, int]:

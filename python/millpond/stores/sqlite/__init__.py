@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed,
+    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Relatives, Removed,
     Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -33,6 +33,7 @@ from millpond.stores.sqlite.claim import claim
 from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
 from millpond.stores.sqlite.end import end
 from millpond.stores.sqlite.fences import Fences
+from millpond.stores.sqlite.graphs import relatives
 from millpond.stores.sqlite.guard import FileGuard
 from millpond.stores.sqlite.push import push
 from millpond.stores.sqlite.remove import remove
@@ -40,7 +41,7 @@ from millpond.stores.sqlite.requeue import requeue
 from millpond.stores.sqlite.restore import restore
 from millpond.stores.sqlite.stats import record, stats
 from millpond.stores.sqlite.sweep import sweep
-from millpond.stores.sqlite.transaction import Transaction
+from millpond.stores.sqlite.transaction import Transaction, savepoint
 from millpond.stores.sqlite.update import update
 from millpond.stores.wire import to_json
 
@@ -103,10 +104,10 @@ class SqliteStore(Store):
                 self._fences.accept(tx)
             tx.changes("limit-group/limit", queue=queue, group=group, limits=to_json(limits))
 
-    def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
+    def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None, whole: bool = False) -> Sequence[Pushed]:
         if tx is None:
             with self._writing() as own:
-                return [push(own, job) for job in jobs]
+                return push(own, jobs, whole)
         if not isinstance(tx, sqlite3.Connection):
             message = "tx is no connection of the module sqlite3. Two SQLite libraries in one process damage the file"
             raise MillpondError("TransactionMismatch", message)
@@ -114,17 +115,8 @@ class SqliteStore(Store):
             within = Transaction(tx, self._clock())
             if not tx.in_transaction or realpath(within.value("savepoint/file")) != self._path:
                 raise MillpondError("TransactionMismatch", "tx is no connection to the store's file in a transaction")
-            within.changes("savepoint/begin")
-            try:
-                pushed = [push(within, job) for job in jobs]
-                within.write_counts()
-            except BaseException:
-                if tx.in_transaction:
-                    within.changes("savepoint/undo")
-                    within.changes("savepoint/end")
-                raise
-            within.changes("savepoint/end")
-            return pushed
+            with savepoint(within):
+                return push(within, jobs, whole)
 
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
@@ -133,11 +125,11 @@ class SqliteStore(Store):
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
-            return [end(tx, op, queue, item, lease) for item in items]
+            return end(tx, op, queue, items, lease)
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         with self._writing() as tx:
-            return [cancel(tx, id) for id in ids]
+            return cancel(tx, ids)
 
     def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
         with self._writing() as tx:
@@ -164,7 +156,7 @@ class SqliteStore(Store):
 
     def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
         with self._writing() as tx:
-            return [restore(tx, record) for record in records]
+            return restore(tx, records)
 
     def sweep(self, limit: int) -> Swept:
         return self._lazily(lambda tx: sweep(tx, limit))
@@ -176,6 +168,10 @@ class SqliteStore(Store):
     def ahead(self, id: str) -> int | None:
         with self._reading() as tx:
             return looking.ahead(tx, id)
+
+    def relatives(self, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
+        with self._reading() as tx:
+            return relatives(tx, ids, limit)
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         with self._reading() as tx:
@@ -300,7 +296,7 @@ class SqliteTransaction(HandlerTransaction):
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
         with coded():
             tx = Transaction(self.connection, self._clock())
-            outcomes: Any = [end(tx, "complete", queue, item, None) for item in items]
+            outcomes: Any = end(tx, "complete", queue, items, None)
             tx.write_counts()
             self.connection.execute("rollback" if "stale" in outcomes else "commit")
             self._check()

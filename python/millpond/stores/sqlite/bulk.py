@@ -9,7 +9,7 @@ from typing import Final
 
 from millpond.jobs import BulkChange, BulkStep, JobFilter, JobUpdate, State, cursor_fields
 from millpond.stores.sqlite.cancel import cancel
-from millpond.stores.sqlite.list import FIRST, MOST_BYTES, matching, places_in
+from millpond.stores.sqlite.list import FIRST, LOOK_OF_LINES, MOST_BYTES, is_in_lines, matching, places_in
 from millpond.stores.sqlite.remove import remove
 from millpond.stores.sqlite.requeue import requeue
 from millpond.stores.sqlite.transaction import Transaction
@@ -28,12 +28,13 @@ def bulk(
     key, seq = map(int, cursor_fields(state, after)[:2]) if after else (FIRST.get(state, 2**53 - 1), -1)
     ids: list[str] = []
     looked = size = 0
+    look, most = (LOOK_OF_LINES,) * 2 if is_in_lines(tx, queue, state) else (LOOK, MOST_LOOKED_AT)
     more = True
-    while more and looked < MOST_LOOKED_AT and size < MOST_BYTES and not 0 < limit <= len(ids):
-        places = places_in(tx, queue, state, key, seq, LOOK)
+    while more and looked < most and size < MOST_BYTES and not 0 < limit <= len(ids):
+        places = places_in(tx, queue, state, key, seq, look, filter.group if filter else None)
         passing, read = _passing(tx, places, state, change, filter, until)
         size += read
-        more = len(places) == LOOK
+        more = len(places) == look
         for place in places:
             looked, key, seq = looked + 1, place["key"], place["seq"]
             if seq in passing:
@@ -78,7 +79,7 @@ def _changed(tx: Transaction, change: BulkChange, ids: Sequence[str]) -> int:
     if change.kind == "requeue":
         return requeue(tx, ids, "", len(ids), None).requeued
     if change.kind == "cancel":
-        return sum(cancel(tx, id) == "cancelled" for id in ids)
+        return sum(state == "cancelled" for state in cancel(tx, ids))
     if change.kind == "remove":
         return remove(tx, ids, "", None, len(ids)).removed
     return sum(update(tx, JobUpdate(id, priority=change.priority, run_at=change.run_at)) == "updated" for id in ids)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from millpond.backoff import Backoff
 from millpond.jobs import Failure, Release
+from millpond.stores.sqlite.graphs import Endings
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
-def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> str:
+def end(tx: Transaction, op: str, queue: str, items: Sequence[Any], lease: int | None) -> list[str]:
+    endings = Endings(tx)
+    outcomes = [_end(tx, op, queue, item, lease, endings) for item in items]
+    endings.settle()
+    return outcomes
+
+
+def _end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None, endings: Endings) -> str:
     known = tx.queue(queue)
     given = {"queue": queue, "id": item.id, "fence": item.fence}
     if known is None:
@@ -23,12 +32,14 @@ def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> s
         case "complete":
             statement = "complete/keep" if known.keep["done"] > 0 else "complete/remove"
             leave_key = keys_of(tx, known, [item.id])
+            endings.look(known, [item.id])
             if tx.changes(statement, **given, **encoded(item.result, "result")):
-                tx.finish(known, "running", "done")
+                kept = tx.finish(known, "running", "done")
                 leave_key(item.id, True)
+                endings.ended(item.id, "done", kept)
                 return "ok"
         case "fail":
-            return _fail(tx, item, given)
+            return _fail(tx, item, given, endings)
         case "release":
             return _release(tx, item, given)
         case "extend":
@@ -39,7 +50,7 @@ def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> s
     return "stale"
 
 
-def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
+def _fail(tx: Transaction, item: Failure, given: dict[str, Any], endings: Endings) -> str:
     queue, delay = tx.made_queue(given["queue"]), item.delay
     if delay == "backoff":
         if (policy := tx.row("fail/attempt", **given)) is None:
@@ -51,7 +62,10 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
         tx.count(queue.name, "total", "failed")
     if state == "dead":
         keys_of(tx, queue, [item.id])(item.id, True)
-        if not tx.finish(queue, "running", "dead"):
+        endings.look(queue, [item.id])
+        kept = tx.finish(queue, "running", "dead")
+        endings.ended(item.id, "dead", kept)
+        if not kept:
             tx.changes("fail/remove", **given)
         return "dead"
     if state:

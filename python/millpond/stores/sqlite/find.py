@@ -7,6 +7,7 @@ from typing import Final
 
 from millpond.jobs import JobError, Record
 from millpond.once import unique_from
+from millpond.stores.sqlite.graphs import waits_of
 from millpond.stores.sqlite.transaction import Transaction, body
 from millpond.stores.wire import read
 
@@ -14,7 +15,7 @@ BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": 
 
 
 def find(tx: Transaction, ids: Sequence[str]) -> Sequence[Record | None]:
-    return [record_of(row) if (row := tx.row("find/find", id=id)) else None for id in ids]
+    return [record_of(tx, row) if (row := tx.row("find/find", id=id)) else None for id in ids]
 
 
 def ahead(tx: Transaction, id: str) -> int | None:
@@ -22,11 +23,11 @@ def ahead(tx: Transaction, id: str) -> int | None:
     return ahead
 
 
-def record_of(row: sqlite3.Row) -> Record:
+def record_of(tx: Transaction, row: sqlite3.Row) -> Record:
     bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
     error = None if row["error"] is None else JobError.from_json(row["error"])
     follows = row["follow_due"] is not None
-    more = {"due_at": row["follow_due"] if follows else row["due_at"], "follows": follows, "unique": unique_from(row["remember"])}
+    more = {"due_at": row["follow_due"] if follows else row["due_at"], "follows": follows, "unique": unique_from(row["remember"])} | waits_of(tx, row)
     return read(Record, dict(row), **bodies, **more, error=error, log=_log_of(row["log"]))
 
 

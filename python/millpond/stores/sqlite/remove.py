@@ -3,7 +3,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from millpond.jobs import FINAL, STATES, Removed, State
+from millpond.jobs import FINAL, LIVE, STATES, Removed, State
+from millpond.stores.sqlite.graphs import Endings
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction
 
@@ -27,13 +28,16 @@ def remove(tx: Transaction, ids: Sequence[str] | None, queue: str, state: State 
 
 
 def _remove(tx: Transaction, rows: Sequence[sqlite3.Row]) -> int:
-    removed = []
+    removed, endings = [], Endings(tx)
     for row in rows:
         leave_key = keys_of(tx, tx.made_queue(row["queue"]), [row["id"]])
-        if tx.changes("remove/remove", id=row["id"]):
-            tx.remove(row["queue"], row["state"])
+        endings.look(tx.made_queue(row["queue"]), [row["id"]])
+        if state := tx.value("remove/remove", id=row["id"]):
+            tx.remove(row["queue"], state)
             leave_key(row["id"], False)
+            endings.removed(row["id"], state in LIVE)
             removed.append(row)
+    endings.settle()
     if highest := max((row["fence"] for row in removed), default=0):
         tx.changes("remove/fence", fence=highest)
     return len(removed)

@@ -46,7 +46,7 @@ def fire(tx: Transaction, firing: Firing) -> Fired:
     if firing.jobs and tx.made_queue(firing.jobs[0].queue).room < len(firing.jobs):
         return Fired("full")
     tx.changes("schedules/fired", name=firing.name, next=firing.next, fired_at=tx.now if firing.jobs else None)
-    return Fired("fired", [push(tx, job) for job in firing.jobs])
+    return Fired("fired", push(tx, firing.jobs, False))
 
 
 def due_schedules(tx: Transaction) -> tuple[Sequence[ScheduleRecord], int | None]:

@@ -5,18 +5,21 @@ import sqlite3
 from millpond.jobs import FINAL, Lost, Swept
 from millpond.once import NEVER
 from millpond.schedules import DueSchedules
+from millpond.stores.sqlite.graphs import Endings, expiring, settle_rest, shrink
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
 
 
 def sweep(tx: Transaction, limit: int) -> Swept:
+    more_links, endings = settle_rest(tx), Endings(tx)
     swept, forgotten, rows = Swept(), 0, tx.rows("sweep/look")
     busy = [row for row in rows if row["busy"]]
     for row in busy:
         if row["forget"]:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
-        _sweep_queue(tx, row, limit, swept)
+        _sweep_queue(tx, row, limit, swept, endings)
+    endings.settle()
     if tx.row("sweep/old_minutes"):
         tx.changes("sweep/add_up_minutes")
         tx.changes("sweep/forget_minutes")
@@ -33,15 +36,18 @@ def sweep(tx: Transaction, limit: int) -> Swept:
         swept.next_due = min(next_at - tx.now, next_at if swept.next_due is None else swept.next_due)
     if schedules:
         swept.schedules = DueSchedules(tx.now, schedules)
-    swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
+    swept.queues = len(rows)
+    swept.more = more_links or limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
     return swept
 
 
-def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) -> None:
+def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, endings: Endings) -> None:
     name = row["name"]
     if row["emptied"]:
         tx.reread()
         tx.changes("sweep/recount", queue=name)
+        tx.changes("graphs/unfounded")
+        shrink(tx)
     queue = tx.made_queue(name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
@@ -56,10 +62,14 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
             tx.move(name, "running", "waiting")
             continue
         keys_of(tx, queue, [lost["id"]])(lost["id"], True)
-        if not tx.finish(queue, "running", "dead"):
+        endings.look(queue, [lost["id"]])
+        kept = tx.finish(queue, "running", "dead")
+        endings.ended(lost["id"], "dead", kept)
+        if not kept:
             tx.changes("sweep/remove", id=lost["id"])
     for state in FINAL:
         if row[state]:
+            expiring(tx, queue, state, limit - swept.expired, endings)
             expired = tx.changes("sweep/expire", queue=name, state=state, limit=limit - swept.expired)
             tx.move(name, state, None, expired)
             swept.expired += expired

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from millpond.contract import DEFAULTS
@@ -18,12 +20,13 @@ SOON: Final = DEFAULTS["store"]["soon"]
 
 
 class Queue:
-    """What counts/queue tells: settings, room for scheduled and waiting jobs, limits."""
+    """What counts/queue tells: settings, room for blocked, scheduled and waiting jobs, limits."""
 
     def __init__(self, name: str, row: sqlite3.Row) -> None:
         self.name, self.row = name, row
         self.room: float = float("inf") if row["room"] is None else row["room"]
         self.uses_once = row["once"] == 1
+        self.uses_graphs = row["graphs"] == 1
         self.keep = {"done": row["keep_done"], "dead": row["keep_dead"], "cancelled": row["keep_dead"]}
         self.grouped: bool = row["grouped"] == 1
 
@@ -80,12 +83,17 @@ class Transaction:
         self.write_counts()
         self._queues.clear()
 
+    def forget(self) -> None:
+        """What was not written is void, as after a rollback to a savepoint."""
+        self._counts.clear()
+        self._queues.clear()
+
     def move(self, queue: str, was: State | None, becomes: State | None, count: int = 1, due_in: float = SOON) -> None:
         """`due_in`: of scheduled jobs, in ms."""
         for state, change in ((was, -count), (becomes, count)):
             if state is not None:
                 self.count(queue, "state", state, change)
-            if state in ("scheduled", "waiting") and queue in self._queues:
+            if state in ("blocked", "scheduled", "waiting") and queue in self._queues:
                 self._queues[queue].room -= change
         if becomes == "waiting" or self._lets_another_start(queue, was, becomes):
             self.count(queue, "sign", "ready", count)
@@ -125,6 +133,28 @@ class Transaction:
         for queue in {queue for queue, _, _ in counts}:
             changed = [(kind, name, by) for (of, kind, name), by in counts.items() if of == queue]
             self.changes("counts/add", queue=queue, counts=json.dumps(changed))
+
+
+@contextmanager
+def savepoint(tx: Transaction) -> Iterator[Callable[[], None]]:
+    """What is done is undone if it fails, or by what this gives."""
+    tx.reread()
+    tx.changes("savepoint/begin")
+
+    def undo() -> None:
+        tx.forget()
+        tx.changes("savepoint/undo")
+
+    try:
+        yield undo
+        tx.reread()
+    except BaseException:
+        # Where SQLite has rolled back everything by itself, there is nothing left to undo.
+        if tx.cursor.connection.in_transaction:
+            undo()
+            tx.changes("savepoint/end")
+        raise
+    tx.changes("savepoint/end")
 
 
 def body(row: sqlite3.Row, encoding: str, name: str) -> Any:

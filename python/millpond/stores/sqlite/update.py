@@ -9,7 +9,7 @@ def update(tx: Transaction, item: JobUpdate) -> UpdateOutcome:
     if row is None:
         return None
     state: UpdateOutcome = row["state"]
-    if state != "scheduled" and state != "waiting":
+    if state not in ("blocked", "scheduled", "waiting"):
         return state
     due_at = None
     if item.run_at is not None or item.delay is not None:
@@ -17,7 +17,7 @@ def update(tx: Transaction, item: JobUpdate) -> UpdateOutcome:
     if due_at is not None and row["follow_due"] is not None:
         tx.changes("once/postpone", id=item.id, due_at=due_at)
         due_at = None
-    if due_at is not None or item.priority is not None:
+    if row["line"] is not None and (due_at is not None or item.priority is not None):
         tx.changes("update/leave", id=item.id)
     given = {"id": item.id, "state": state, "due_at": due_at, "priority": item.priority, **encoded(item.data, "data")}
     becomes = tx.value("update/change", **given)

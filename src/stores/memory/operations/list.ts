@@ -1,6 +1,7 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
 import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorFields, cursorOf } from '../../../values/cursor.ts'
+import { dataHas } from '../../../values/data-filter.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import type { LinkedList } from '../../../values/linked-list.ts'
 import { Groups } from '../groups.ts'
@@ -42,7 +43,7 @@ export function placeIn(
 }
 
 export function passes(job: Job, filter: JobFilter): boolean {
-  const { group = job.group ?? '', key = job.key, errorCode, errorText, pushedFrom, pushedBefore, text } = filter
+  const { group = job.group ?? '', key = job.key, errorCode, errorText, pushedFrom, pushedBefore, text, data } = filter
   const pushedAt = ORIGIN + job.pushedAt
   return (
     (job.group ?? '') === group &&
@@ -51,9 +52,13 @@ export function passes(job: Job, filter: JobFilter): boolean {
     (errorText === undefined || (job.error?.message.includes(errorText) ?? false)) &&
     pushedAt >= (pushedFrom ?? pushedAt) &&
     pushedAt < (pushedBefore ?? Number.POSITIVE_INFINITY) &&
-    (text === undefined || (job.encoding === 'json' && typeof job.body === 'string' && job.body.includes(text)))
+    (text === undefined || (jsonOf(job)?.includes(text) ?? false)) &&
+    (data === undefined || dataHas(jsonOf(job) ?? '', data))
   )
 }
+
+const jsonOf = ({ encoding, body }: Job): string | undefined =>
+  encoding === 'json' && typeof body === 'string' ? body : undefined
 
 function keyOf(job: Job, state: JobState): number {
   if (state === 'blocked') return 0

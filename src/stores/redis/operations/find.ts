@@ -40,12 +40,12 @@ export function findWithPlaces(context: StoreContext, ids: readonly string[]): P
   })
 }
 
-const PER_JOB = 13
+const PER_JOB = 14
 
 /** As `described.lua` answers. */
 export function foundIn(partition: Partition, items: readonly unknown[]): Found[] {
   return chunks(items, PER_JOB).map(
-    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log]) => {
+    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log, waits]) => {
       const state = stateIn(stateText)
       const { place, placedAt, remember, ...rest } = recordIn(bytesIn(kept))
       // Of a follower, minus the time from which it may start.
@@ -68,19 +68,33 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         ...(log !== null && { log: textIn(log).split('\n') }),
         ...uniqueFrom(remember),
         ...(follows && { follows }),
+        ...(waits !== null && waitsIn(textIn(waits))),
         ...rest,
       }
       return {
         partition,
         record,
         place,
-        time: state === 'waiting' ? placedAt : state !== 'scheduled' ? finished : follows ? NEVER : dueAt,
+        time:
+          state === 'waiting' || state === 'blocked'
+            ? placedAt
+            : state !== 'scheduled'
+              ? finished
+              : follows
+                ? NEVER
+                : dueAt,
       }
     },
   )
 }
 
-function stateIn(value: unknown): JobState {
+/** Of a blocked job: `c` or `r`, and for how many it waits. */
+const waitsIn = (text: string): Pick<JobRecord, 'waitsFor' | 'onDead'> => ({
+  waitsFor: Number(text.slice(1)),
+  ...(text.startsWith('r') && { onDead: 'run' as const }),
+})
+
+export function stateIn(value: unknown): JobState {
   const text = textIn(value)
   const state = JOB_STATES.find((known) => known === text)
   if (state === undefined) throw unexpected(value, 'a state')

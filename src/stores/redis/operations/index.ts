@@ -1,6 +1,5 @@
 /** The operations: a line for each, as contract/operations.md has them. */
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
-import { lacking } from '../../../values/capabilities.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -11,6 +10,7 @@ import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
+import { relatives } from './relatives.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { restore } from './restore.ts'
@@ -46,7 +46,7 @@ export function operationsOf(context: StoreContext): Operations {
     list: of<'list'>(list),
     groups: of<'groups'>(groups),
     ahead: of<'ahead'>(ahead),
-    relatives: () => Promise.reject(lacking({ name: 'redis' }, 'graphs', 'relatives')),
+    relatives: of<'relatives'>(relatives),
     stats: of<'stats'>(stats),
     record: of<'record'>(record),
     heartbeat: of<'heartbeat'>(heartbeat),

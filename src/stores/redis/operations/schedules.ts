@@ -14,9 +14,9 @@ import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
+import { homeOf, pushBy } from '../pusher.ts'
 import { firingBytes, firingIn, scheduledBytes, scheduleIn } from '../schedule-wire.ts'
 import { bytesIn, idBytes, numberIn, pack, textIn, timeOrNull, unexpected } from '../wire.ts'
-import { homeOf, pushBy } from './push.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
 

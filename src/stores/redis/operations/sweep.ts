@@ -5,9 +5,11 @@
  * report of lost claims.
  */
 import type { Input, Swept } from '../../../store.ts'
-import { callScript } from '../connection/script-call.ts'
+import { lookForAwaited } from '../awaited.ts'
+import { callAlone } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { nothingFound } from '../found.ts'
+import { settleLinks } from '../links.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
 import { inTime } from '../patience.ts'
 import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
@@ -62,13 +64,13 @@ export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): P
   for (const [bucket, due] of await look(changed, 0)) dues.set(bucket, due)
   const times = [...dues.values()].flatMap(({ next }) => next ?? [])
   if (scheduled !== undefined && scheduled.nextAt !== null) times.push(scheduled.nextAt - scheduled.now)
-  const { lost, promoted, expired, groups } = found
+  const { lost, promoted, expired, groups, hasLinks } = found
   Object.assign(found, nothingFound())
   return {
     lost,
     promoted,
     expired,
-    more: Math.max(promoted, lost.length, expired, groups) >= limit,
+    more: hasLinks || Math.max(promoted, lost.length, expired, groups) >= limit,
     nextDue: times.length === 0 ? null : Math.min(...times),
     queues: context.queueCount,
     schedules: scheduled === undefined || due.length === 0 ? null : { now: scheduled.now, due },
@@ -85,7 +87,8 @@ function leaveOut({ silentBuckets }: StoreContext, bucket: number, look: Promise
 /** Forgets workers, and puts those queues back into the list that it has lost. */
 async function checkList(context: StoreContext): Promise<undefined> {
   const { queues } = context
-  context.queueCount = await forgetWorkers(context)
+  await forgetWorkers(context)
+  await lookForAwaited(context).catch(() => undefined)
   if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)
 }
 
@@ -113,9 +116,8 @@ async function sweepPartition(context: StoreContext, partition: Partition, limit
   while (full) {
     const done = [found.promoted, found.lost.length, found.expired, found.groups]
     const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
-    const [promoted, expired, groups, more, ...items] = await callScript(context, 'sweep', partition, {
-      head: limits,
-    })
+    const { answer, links } = await callAlone(context, 'sweep', partition, { head: limits })
+    const [promoted, expired, groups, more, ...items] = answer
     const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
       id: idText(bytesIn(id)),
       queue,
@@ -129,6 +131,11 @@ async function sweepPartition(context: StoreContext, partition: Partition, limit
     found.groups += numberIn(groups)
     for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
     if (promoted !== 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
+    if (links.length > 0 && !found.hasLinks) {
+      const { isLeft, failures } = await settleLinks(context, partition, links)
+      found.hasLinks = isLeft
+      failures.throwFirst()
+    }
     // 1: jobs are large, and some were left to another call.
     full = more === 1 || counts.includes(MAX_ITEMS_PER_CALL)
   }

@@ -11,7 +11,7 @@ export async function heartbeat(context: StoreContext, { workers: told, gone }: 
 }
 
 export async function workers(context: StoreContext, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
-  const [, ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
+  const [, , ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
   const all = chunks(items, 2).flatMap(([id, entries]) => workersIn(textIn(id), unpack(bytesIn(entries))))
   const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
   return all
@@ -19,10 +19,11 @@ export async function workers(context: StoreContext, { queue }: Input<'workers'>
     .sort((a, b) => a.since - b.since || order(a.id, b.id) || order(a.queue, b.queue))
 }
 
-/** Forgets workers that are not heard of any more. @returns how many queues there are */
-export async function forgetWorkers(context: StoreContext): Promise<number> {
-  const [queues] = await registry(context, 'workers', [context.now() ?? '', 1])
-  return numberIn(queues)
+/** Forgets workers that are not heard of any more. Notes how many queues there are, and how many links wait for unknown parents. */
+export async function forgetWorkers(context: StoreContext): Promise<void> {
+  const [queues, awaited] = await registry(context, 'workers', [context.now() ?? '', 1])
+  context.queueCount = numberIn(queues)
+  context.awaitedCount = numberIn(awaited)
 }
 
 /** Per queue the ms since a worker was last heard of; none, where none was. */

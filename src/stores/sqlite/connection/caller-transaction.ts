@@ -3,14 +3,14 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import type { NewJob, PushOutcome, QueueSettings } from '../../../store.ts'
+import type { PushOutcome, QueueSettings } from '../../../store.ts'
 import { mismatch } from '../../transactions.ts'
 import type { Driver } from '../driver.ts'
 import { toMillpondError } from '../errors.ts'
 import { configure } from '../operations/configure.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
-import type { JobList } from '../wire.ts'
+import type { PackedPush } from '../wire.ts'
 import { Fences } from './fences.ts'
 import { type Connection, Statements } from './statements.ts'
 import { text } from './values.ts'
@@ -46,7 +46,7 @@ function otherLibrary({ module }: Driver): string {
 export function pushWithCaller(
   tx: unknown,
   { driver, path }: { driver: Driver; path: string },
-  { jobs, settings, now }: { jobs: JobList | NewJob[]; settings: QueueSettings | undefined; now: number },
+  { jobs, whole = false, settings, now }: PackedPush & { settings: QueueSettings | undefined; now: number },
 ): PushOutcome[] | null {
   if (!isConnection(tx)) throw mismatch('tx is neither a connection to the file nor the ctx.tx of a handler')
   // Before any use: the other library must not even read the file.
@@ -64,7 +64,7 @@ export function pushWithCaller(
     const queues = new Queues(statements)
     const context = { statements, queues, fences: new Fences(statements, path), now }
     if (settings !== undefined) configure(context, settings)
-    return pushWithin(context, { jobs })
+    return pushWithin(context, { jobs, whole })
   } catch (error) {
     throw toMillpondError(error, path)
   }

@@ -11,6 +11,7 @@ import { extend } from '../operations/extend.ts'
 import { ahead, find } from '../operations/find.ts'
 import { groups, list } from '../operations/list.ts'
 import { push } from '../operations/push.ts'
+import { relatives } from '../operations/relatives.ts'
 import { remove } from '../operations/remove.ts'
 import { requeue } from '../operations/requeue.ts'
 import { restore } from '../operations/restore.ts'
@@ -24,7 +25,7 @@ export const OPERATIONS = {
   ...{ configure, limitGroup, settings },
   ...{ push, claim, complete, fail, release, extend, sweep },
   ...{ cancel, update, requeue, remove, bulk, restore },
-  ...{ find, list, groups, ahead },
+  ...{ find, list, groups, ahead, relatives },
   ...{ stats, record, heartbeat, workers },
   ...{ declare, schedules, pauseSchedule, removeSchedule, fire },
 }
@@ -35,7 +36,20 @@ export type ThreadOperations = typeof OPERATIONS
  * time: by themselves, these take no lock before they write, and wait for nobody. Heartbeats never wait for the lock.
  */
 export const READING: ReadonlySet<string> = new Set([
-  ...['ahead', 'claim', 'find', 'groups', 'heartbeat', 'list', 'schedules', 'settings', 'stats', 'sweep', 'workers'],
+  ...[
+    'ahead',
+    'claim',
+    'find',
+    'groups',
+    'heartbeat',
+    'list',
+    'relatives',
+    'schedules',
+    'settings',
+    'stats',
+    'sweep',
+    'workers',
+  ],
 ])
 
 /**

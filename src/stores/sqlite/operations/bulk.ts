@@ -5,7 +5,7 @@ import { changeAll, isDueForChange, MOST_SAMPLED } from '../../bulk.ts'
 import { integer, integerOrNull, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 import { cancel } from './cancel.ts'
-import { FIRST, looksAt, MOST_BYTES, type Place, placesAfter } from './list.ts'
+import { FIRST, isInLines, LOOK_OF_LINES, looksAt, MOST_BYTES, type Place, placesAfter } from './list.ts'
 import { remove } from './remove.ts'
 import { requeue } from './requeue.ts'
 import { update } from './update.ts'
@@ -23,11 +23,14 @@ export function bulk(context: StoreContext, request: BulkRequest): BulkStep {
   let looked = 0
   let matched = 0
   let bytes = 0
-  while (place !== null && looked < MOST_LOOKED_AT && bytes < MOST_BYTES && !(limit > 0 && matched >= limit)) {
-    const places = placesAfter(context, request, place, LOOK)
+  const isOfLines = isInLines(context, request)
+  const look = isOfLines ? LOOK_OF_LINES : LOOK
+  const most = isOfLines ? LOOK_OF_LINES : MOST_LOOKED_AT
+  while (place !== null && looked < most && bytes < MOST_BYTES && !(limit > 0 && matched >= limit)) {
+    const places = placesAfter(context, request, place, look)
     const seen = passing(context, request, places)
     bytes += seen.bytes
-    place = places.length < LOOK ? null : (places.at(-1) ?? null)
+    place = places.length < look ? null : (places.at(-1) ?? null)
     for (const [at, each] of places.entries()) {
       looked++
       const id = seen.ids.get(each.seq)

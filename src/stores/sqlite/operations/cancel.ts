@@ -1,20 +1,27 @@
 import type { FinalState, Input } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
-import type { StoreContext } from '../queues.ts'
+import { isLive, type StoreContext } from '../queues.ts'
+import { Endings } from '../settle.ts'
 
 export function cancel(context: StoreContext, { ids }: Input<'cancel'>): (FinalState | null)[] {
   const { statements, queues, now } = context
-  return ids.map((id) => {
+  const endings = new Endings(context)
+  const outcomes = ids.map((id): FinalState | null => {
     const row = statements.get('cancel/look', { id })
     if (row === undefined) return null
     const state = stateFrom(row.state)
-    if (state === 'done' || state === 'dead' || state === 'cancelled') return state
+    if (!isLive(state)) return state
     const queue = queues.findOrCreate(text(row.queue))
     const leaveKey = keysOf(context, queue, [id])
-    statements.run(queue.keeps('cancelled') ? 'cancel/cancel' : 'cancel/remove', { id, now })
+    const isKept = queue.keeps('cancelled')
+    endings.look(queue, [id])
+    statements.run(isKept ? 'cancel/cancel' : 'cancel/remove', { id, now })
     queue.finish(state, 'cancelled', id)
     leaveKey(id, false)
+    endings.ended(id, 'cancelled', isKept)
     return 'cancelled'
   })
+  endings.settle()
+  return outcomes
 }

@@ -4,6 +4,7 @@ import { integer, stateFrom } from '../connection/values.ts'
 import { addLog } from '../job-log.ts'
 import { keysOf } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
+import { Endings } from '../settle.ts'
 import type { PackedCompletions } from '../wire.ts'
 
 /** @returns the indexes of those that are stale */
@@ -11,11 +12,14 @@ export function complete(context: StoreContext, completions: PackedCompletions):
   const { statements, queues, now } = context
   const { queue: name, ids, fences, results, logs } = completions
   const queue = queues.find(name)
-  const statement = queue?.keeps('done') ? 'complete/keep' : 'complete/remove'
+  const isKept = queue?.keeps('done') ?? false
+  const statement = isKept ? 'complete/keep' : 'complete/remove'
   for (const [at, lines] of logs?.entries() ?? []) {
     addLog(statements, { queue: name, id: ids[at] ?? '', fence: fences[at] ?? 0 }, lines)
   }
   const leaveKey = keysOf(context, queue, ids)
+  const endings = new Endings(context)
+  endings.look(queue, ids)
   const isDone = completeList(context, `${statement}_list`, completions)
   const completeOne = (id: string, at: number): boolean => {
     const { encoding = null, body: result = null } = results?.[at] ?? {}
@@ -26,8 +30,10 @@ export function complete(context: StoreContext, completions: PackedCompletions):
     if (isDone || completeOne(id, at)) {
       queue?.finish('running', 'done', id)
       leaveKey(id, true)
+      endings.ended(id, 'done', isKept)
     } else stale.push(at)
   }
+  endings.settle()
   return stale
 }
 
@@ -50,7 +56,8 @@ function completeList(
 export function fail(context: StoreContext, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const { statements, queues, now } = context
   const queue = queues.find(name)
-  return items.map(({ id, fence, error, delay: asked, log }) => {
+  const endings = new Endings(context)
+  const outcomes = items.map(({ id, fence, error, delay: asked, log }): FailOutcome => {
     const hold = { queue: name, id, fence }
     addLog(statements, hold, log)
     const delay = asked === 'backoff' ? backoffDelay(context, hold) : asked
@@ -64,9 +71,13 @@ export function fail(context: StoreContext, { queue: name, items }: OfQueue<Fail
     }
     queue.finish('running', 'dead', id)
     keysOf(context, queue, [id])(id, true)
+    endings.look(queue, [id])
+    endings.ended(id, 'dead', queue.keeps('dead'))
     if (!queue.keeps('dead')) statements.run('fail/remove', { id })
     return 'dead'
   })
+  endings.settle()
+  return outcomes
 }
 
 /** Null where the claim is stale. */

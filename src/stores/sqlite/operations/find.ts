@@ -1,5 +1,6 @@
 import type { Input, JobRecord } from '../../../store.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
+import type { Statements } from '../connection/statements.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
 import { logFrom } from '../job-log.ts'
 import { onceFrom } from '../once.ts'
@@ -9,13 +10,20 @@ import { encodedFrom } from '../wire.ts'
 export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {
     const row = statements.get('find/find', { id })
-    return row === undefined ? null : recordFrom(row)
+    return row === undefined ? null : recordFrom(row, waitsOf(statements, row))
   })
 }
 
 const encodedOrNull = (encoding: unknown, body: unknown) => (encoding === null ? null : encodedFrom(encoding, body))
 
-export function recordFrom(row: Row): JobRecord {
+/** Of a blocked job: for how many jobs it waits. */
+export function waitsOf(statements: Statements, { seq = null, state }: Row): Pick<JobRecord, 'waitsFor' | 'onDead'> {
+  if (state !== 'blocked') return {}
+  const { links, open } = statements.get('graphs/waits', { seq }) ?? {}
+  return { waitsFor: integer(links), ...(open === 2 && { onDead: 'run' }) }
+}
+
+export function recordFrom(row: Row, waits: Pick<JobRecord, 'waitsFor' | 'onDead'>): JobRecord {
   return {
     id: text(row.id),
     queue: text(row.queue),
@@ -40,6 +48,7 @@ export function recordFrom(row: Row): JobRecord {
     error: row.error === null ? null : storedErrorFromJson(row.error),
     ...logFrom(row.log),
     ...onceFrom(row),
+    ...waits,
   }
 }
 

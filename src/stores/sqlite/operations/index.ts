@@ -1,6 +1,5 @@
 /** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
 import type { Operations } from '../../../store.ts'
-import { lacking } from '../../../values/capabilities.ts'
 import { copyEncoded } from '../../jobs.ts'
 import type { ThreadClient } from '../connection/client.ts'
 import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
@@ -10,8 +9,8 @@ export function operationsOf(client: ThreadClient): Operations {
     configure: (input) => client.call('configure', input),
     limitGroup: (input) => client.call('limitGroup', input),
     settings: (input) => client.call('settings', input),
-    async push({ jobs }) {
-      return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs) }))
+    async push({ jobs, whole = false }) {
+      return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs), whole }))
     },
     async claim(input) {
       const { jobs, data, ...claimed } = await client.call('claim', input)
@@ -55,7 +54,7 @@ export function operationsOf(client: ThreadClient): Operations {
     list: (input) => client.call('list', input),
     groups: (input) => client.call('groups', input),
     ahead: (input) => client.call('ahead', input),
-    relatives: () => Promise.reject(lacking({ name: 'sqlite' }, 'graphs', 'relatives')),
+    relatives: (input) => client.call('relatives', input),
     stats: (input) => client.call('stats', input),
     record: (input) => client.call('record', input),
     heartbeat: (input) => client.call('heartbeat', input),

@@ -1,10 +1,11 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
 import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
+import { numberIn } from '../../../values/data-filter.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
-import type { StoreContext } from '../queues.ts'
-import { recordFrom } from './find.ts'
+import { isLive, type StoreContext } from '../queues.ts'
+import { recordFrom, waitsOf } from './find.ts'
 
 /** Of each state, where its first page begins, by what orders it. */
 export const FIRST: Readonly<Record<JobState, number>> = {
@@ -15,6 +16,8 @@ export const FIRST: Readonly<Record<JobState, number>> = {
 /** Most jobs that a filter looks at in one call (more if its limit is higher), and in one statement. */
 const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
+/** Of a grouped queue's waiting jobs, which are merged of all lines by each statement. */
+export const LOOK_OF_LINES = 1000
 /** Data that a filter by text looks at in a call. */
 export const MOST_BYTES = 16 * 1024 * 1024
 
@@ -32,7 +35,7 @@ export function list(context: StoreContext, request: ListRequest): Listed {
   let lookedAt = 0
   let bytes = 0
   while (lookedAt < Math.max(limit, MOST_LOOKED_AT) && bytes < MOST_BYTES) {
-    const size = filter === undefined ? limit : LOOK
+    const size = filter === undefined ? limit : isInLines(context, request) ? LOOK_OF_LINES : LOOK
     const places = placesAfter(context, request, place, size)
     const looks = filter === undefined ? null : looksAt(context, places, filter)
     for (const at of places) {
@@ -41,7 +44,7 @@ export function list(context: StoreContext, request: ListRequest): Listed {
       bytes += look?.bytes ?? 0
       if (looks !== null && look?.matches !== true) continue
       const row = context.statements.get('list/job', { seq: at.seq })
-      if (row !== undefined) jobs.push({ ...recordFrom(row), cursor: cursorAt(at) })
+      if (row !== undefined) jobs.push({ ...recordFrom(row, waitsOf(context.statements, row)), cursor: cursorAt(at) })
       if (jobs.length === limit) return { jobs, next: cursorAt(at) }
     }
     if (places.length < size) return { jobs, next: null }
@@ -50,16 +53,20 @@ export function list(context: StoreContext, request: ListRequest): Listed {
   return { jobs, next: cursorAt(place) }
 }
 
+/** Whether its jobs wait in lines, a line per group. */
+export function isInLines({ queues }: StoreContext, { queue, state }: Pick<ListRequest, 'queue' | 'state'>): boolean {
+  return state === 'waiting' && queues.find(queue)?.settings.isGrouped === true
+}
+
 export function placesAfter(
-  { statements, queues }: StoreContext,
-  { queue, state }: Pick<ListRequest, 'queue' | 'state'>,
+  context: StoreContext,
+  { queue, state, filter }: Pick<ListRequest, 'queue' | 'state' | 'filter'>,
   place: Place,
   limit: number,
 ): Place[] {
-  const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
-  const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
-  const statement = isGrouped ? 'lines' : isLive ? state : 'final'
-  const rows = statements.all(`list/${statement}`, { queue, state, limit, ...place })
+  const statement = isInLines(context, { queue, state }) ? 'lines' : isLive(state) ? state : 'final'
+  const values = { queue, state, limit, group: filter?.group ?? null, ...place }
+  const rows = context.statements.all(`list/${statement}`, values)
   return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
 }
 
@@ -72,9 +79,12 @@ export interface Look {
 /** By the jobs' places, whether the filter lets them through. */
 export function looksAt({ statements }: StoreContext, places: readonly Place[], filter: JobFilter): Map<number, Look> {
   const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
+  const { path, value = null } = filter.data ?? {}
   const rows = statements.all('list/matching', {
     ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },
     ...{ error_code: errorCode, error_text: errorText },
+    ...{ data_path: path === undefined ? null : JSON.stringify(path), data_value: value },
+    data_number: value === null ? null : numberIn(value),
     ...{ pushed_from: filter.pushedFrom ?? null, pushed_before: filter.pushedBefore ?? null },
   })
   return new Map(rows.map((row) => [integer(row.seq), { matches: flag(row.matches), bytes: integer(row.bytes) }]))

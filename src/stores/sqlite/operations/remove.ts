@@ -2,7 +2,8 @@ import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
 import { JOB_STATES } from '../../../store.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
-import type { StoreContext } from '../queues.ts'
+import { isLive, type StoreContext } from '../queues.ts'
+import { Endings } from '../settle.ts'
 
 export function remove(context: StoreContext, request: RemoveRequest): Removed {
   const { statements, queues } = context
@@ -28,8 +29,7 @@ export function remove(context: StoreContext, request: RemoveRequest): Removed {
 }
 
 function jobsIn({ statements }: StoreContext, queue: string, state: JobState, limit: number): Row[] {
-  const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
-  return statements.all(`remove/${isLive ? state : 'final'}`, { queue, state, limit })
+  return statements.all(`remove/${isLive(state) ? state : 'final'}`, { queue, state, limit })
 }
 
 /** @returns how many: an id that is there twice counts once */
@@ -37,15 +37,21 @@ function removeJobs(context: StoreContext, rows: readonly Row[]): number {
   const { statements, queues } = context
   let removed = 0
   let highest = 0
-  for (const { id = null, queue, state, fence } of rows) {
+  const endings = new Endings(context)
+  for (const { id = null, queue, fence } of rows) {
     const own = queues.findOrCreate(text(queue))
     const leaveKey = keysOf(context, own, [text(id)])
-    if (statements.run('remove/remove', { id }) === 0) continue
-    own.remove(stateFrom(state), text(id))
+    endings.look(own, [text(id)])
+    const was = statements.get('remove/remove', { id })
+    if (was === undefined) continue
+    const state = stateFrom(was.state)
+    own.remove(state, text(id))
     leaveKey(text(id), false)
+    endings.removed(text(id), isLive(state))
     highest = Math.max(highest, integer(fence))
     removed++
   }
+  endings.settle()
   if (highest > 0) statements.run('remove/fence', { fence: highest })
   return removed
 }

@@ -2,6 +2,7 @@ import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
+import { Endings, expiring, settleRest, shrink } from '../settle.ts'
 import { dueSchedules } from './schedules.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
@@ -10,6 +11,8 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   const { statements, queues, now } = context
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
   let forgotten = 0
+  const hasMoreLinks = settleRest(context)
+  const endings = new Endings(context)
   let rows = statements.all('sweep/look', { now })
   const busy = rows.filter((row) => flag(row.busy))
   for (const row of busy) {
@@ -23,13 +26,16 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.promoted += count
     }
     if (flag(row.line_up) || flag(row.promote)) queues.lineUp(name)
-    if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length))
+    if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length, endings))
     for (const state of FINAL_STATES.filter((one) => flag(row[one]))) {
-      const count = statements.run('sweep/expire', { queue: name, state, now, limit: limit - swept.expired })
+      const of = { state, limit: limit - swept.expired }
+      expiring(context, queue, of, endings)
+      const count = statements.run('sweep/expire', { queue: name, now, ...of })
       queue.move(state, null, count)
       swept.expired += count
     }
   }
+  endings.settle()
   if (statements.get('sweep/old_minutes', { now }) !== undefined) {
     statements.run('sweep/add_up_minutes', { now })
     statements.run('sweep/forget_minutes', { now })
@@ -45,7 +51,7 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
   if (nextAt !== null) swept.nextDue = Math.min(swept.nextDue ?? Number.POSITIVE_INFINITY, nextAt - now)
   if (schedules.length > 0) swept.schedules = { now, due: schedules }
   swept.queues = rows.length
-  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
+  swept.more = hasMoreLinks || Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept
 }
 
@@ -53,9 +59,11 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
 function recount({ statements, queues }: StoreContext, queue: string): void {
   queues.write()
   statements.run('sweep/recount', { queue })
+  statements.run('graphs/unfounded')
+  shrink(statements)
 }
 
-function takeBack(context: StoreContext, queue: Queue, limit: number): Swept['lost'] {
+function takeBack(context: StoreContext, queue: Queue, limit: number, endings: Endings): Swept['lost'] {
   const { statements, now } = context
   return statements.all('sweep/lost', { queue: queue.name, now, limit }).map((row) => {
     const id = text(row.id)
@@ -65,6 +73,8 @@ function takeBack(context: StoreContext, queue: Queue, limit: number): Swept['lo
     else {
       queue.finish('running', 'dead', id)
       keysOf(context, queue, [id])(id, true)
+      endings.look(queue, [id])
+      endings.ended(id, 'dead', queue.keeps('dead'))
       if (!queue.keeps('dead')) statements.run('sweep/remove', { id })
     }
     return { id, queue: queue.name, attempt: integer(row.attempt), state }

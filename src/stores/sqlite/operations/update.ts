@@ -13,7 +13,7 @@ export function updateOne(
   const row = statements.get('update/look', { id })
   if (row === undefined) return null
   const state = stateFrom(row.state)
-  if (state !== 'scheduled' && state !== 'waiting') return state
+  if (state !== 'blocked' && state !== 'scheduled' && state !== 'waiting') return state
   const isDue = runAt !== undefined || delay !== undefined
   let due_at = isDue ? Math.max(now, runAt ?? now + (delay ?? 0)) : null
   const queue = queues.findOrCreate(text(row.queue))
@@ -21,7 +21,7 @@ export function updateOne(
     statements.run('once/postpone', { id, due_at })
     due_at = null
   }
-  if (isDue || priority !== undefined) statements.run('update/leave', { id })
+  if (row.line !== null && (isDue || priority !== undefined)) statements.run('update/leave', { id })
   const change = { id, now, state, due_at, priority: priority ?? null }
   const changed = statements.get('update/change', {
     ...change,

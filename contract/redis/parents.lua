@@ -1,0 +1,80 @@
+-- What scripts share that deal with what a blocked job waits for: its value in `parents`, whose layout is told in common.lua. It needs the
+-- keys of stopping.lua, and awaiting, parents, graphs.
+
+local OPEN = 21 -- where the parents begin, those with an open link first
+
+local function parents_value(kind, graph, open, ids) return struct.pack('>c1c16I3', kind, graph, open) .. ids end
+
+-- @return its kind, its graph, how many links are open
+local function parents_head(value) return struct.unpack('>c1c16I3', value) end
+
+-- @return where a parent stands among those with an open link; nil: it is not there
+local function open_at(value, parent, open)
+  local behind, at = OPEN + open * 16, string.find(value, parent, OPEN, true)
+  while at and (at - OPEN) % 16 ~= 0 do at = string.find(value, parent, at + 1, true) end
+  return at and at < behind and at or nil
+end
+
+-- A parent has ended so. @return what the child waits for after that; nil: it did not wait for this parent
+local function close_link(K, id, parent, state)
+  local value = redis.call('HGET', K.parents, id)
+  if not value then return nil end
+  local kind, graph, open = parents_head(value)
+  local at = open_at(value, parent, open)
+  if not at then return nil end
+  local before, after = string.sub(value, OPEN, at - 1), string.sub(value, at + 16)
+  if kind == 'c' and state ~= DONE then value = parents_value(tostring(state), graph, 0, parent .. before .. after)
+  else value = parents_value(kind, graph, open - 1, before .. after .. parent) end
+  redis.call('HSET', K.parents, id, value)
+  return value
+end
+
+local function is_over(value)
+  local _, _, open = parents_head(value)
+  return open == 0
+end
+
+-- Its graph is not decided.
+local function is_held(K, value) return redis.call('ZSCORE', K.graphs, string.sub(value, 2, 17)) and true end
+
+local function uuid(id)
+  local hex = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
+  return string.gsub(hex, '^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)', '%1-%2-%3-%4-')
+end
+
+local ENDED = { ['1'] = 'dead', ['2'] = 'cancelled', ['3'] = 'removed' }
+
+-- A job waits for nothing any more. Use: `go_on` each, then `gone_on_all` once. kept: ms for which cancelled jobs are kept.
+local released, cancelled_ids, is_later, is_soon = 0, {}, false, false
+local function go_on(K, id, value, kept)
+  may_write(K)
+  local list, state = facts_of(K, id), state_of(K, id)
+  local ended = ENDED[string.sub(value, 1, 1)]
+  if ended then
+    local message = 'The job ' .. uuid(string.sub(value, OPEN, OPEN + 15)) .. ', which it waited for, is ' .. ended .. '.'
+    cancel_one(K, id, state, list, kept)
+    if kept > 0 then redis.call('HSET', K.errors, id, cmsgpack.pack({ 'ParentFailed', 'MillpondError', message })) end
+    cancelled_ids[#cancelled_ids + 1] = id
+    return
+  end
+  redis.call('ZREM', K.awaiting, id)
+  released = released + 1
+  if #value < OPEN then redis.call('HDEL', K.parents, id) end
+  local due = state[4]
+  if due > NOW then
+    put_state(K, id, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
+    redis.call('ZADD', K.scheduled, text(due), id)
+    is_later, is_soon = true, is_soon or due < NOW + SOON
+    return
+  end
+  if #value < OPEN and state[2] == 0 then redis.call('HDEL', K.states, id)
+  else put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7]) end
+  enter(list[3], list[1], id, list[5], list[9])
+end
+
+local function gone_on_all(K, kept, limits)
+  if is_later then note_due(K) end
+  local came = entered(K)
+  if came or is_soon then wake(K, limits) end
+  cancelled_all(K, kept, limits)
+end

@@ -1,0 +1,178 @@
+-- graphs: jobs that wait for others, their parents: contract/graphs.md.
+-- In:  jobs by their places (`seq`), in JSON lists. `ended`: lists of parent, after and until: the links of a parent to the children with
+--      after < seq <= until. open: 1, or 2 with onDead `run`; 0 of a link that is closed.
+-- Out: rows of jobs and links.
+-- Invariant: only queues whose `graphs` is 1 have jobs with links. The others run nothing of this. A blocked job has an open link.
+
+-- @statement mark
+-- Before a job of the queue gets its first link. Then the queue is read anew.
+update millpond_queues set graphs = 1 where name = :queue and graphs = 0
+
+-- @statement parents
+-- In: ids. A job that is not there has no row.
+select job.id, seq, job.queue, state from json_each(:ids) as given cross join millpond_jobs as job on job.id = given.value
+
+-- @statement last
+-- The place of the job that was pushed last.
+select ifnull(max(seq), 0) as seq from millpond_jobs
+
+-- @statement link
+-- In: links, lists of parent, child and open.
+insert into millpond_links (parent, child, open)
+select value ->> 0, value ->> 1, value ->> 2 from json_each(:links) where true
+on conflict do update set open = excluded.open
+
+-- @statement block
+-- In: jobs, of a list that push/insert_list has just stored. These wait for others; `free`: these do not.
+update millpond_jobs set state = 'blocked', line = null where seq in (select value from json_each(:jobs))
+
+-- @statement free
+update millpond_jobs set state = :state where seq in (select value from json_each(:jobs))
+
+-- @statement link_list
+-- In: first and open of all; links: numbers, each a parent's index in the list of jobs × 131072 + its child's.
+insert into millpond_links (parent, child, open)
+select :first + (value >> 17), :first + (value & 131071), :open from json_each(:links)
+
+-- @statement within
+-- The job `seq` is part of the work of `within`: each other job that waits for that one waits for it too.
+insert into millpond_links (parent, child, open)
+select :seq, child, open from millpond_links as link cross join millpond_jobs as job on job.seq = child
+where parent = :within and open > 0 and child <> :seq and job.state = 'blocked'
+on conflict do nothing
+
+-- @statement linked
+-- In: ids. Those of them that have links. To be read before they end or are removed. pending: a part of its links is left by an
+-- earlier end.
+select * from (
+  select job.id, seq,
+    exists (select 1 from millpond_links where parent = seq) as has_children,
+    exists (select 1 from millpond_links indexed by millpond_parents where child = seq) as has_parents,
+    exists (select 1 from millpond_ended indexed by millpond_ended_parent where parent = seq) as pending
+  from json_each(:ids) as given cross join millpond_jobs as job on job.id = given.value
+)
+where has_children or has_parents
+
+-- @statement children
+-- The links of `ended`, in their order. at: which of them. If there are as many rows as the limit, more may be left.
+select given.key as at, link.child, link.open
+from json_each(:ended) as given cross join millpond_links as link
+  on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
+limit :limit
+
+-- @statement close
+update millpond_links set open = 0
+where (parent, child) in (
+  select link.parent, link.child
+  from json_each(:ended) as given cross join millpond_links as link
+    on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
+  where open > 0
+)
+
+-- @statement drop
+-- Of parents that are gone, after `close`.
+delete from millpond_links
+where (parent, child) in (
+  select link.parent, link.child
+  from json_each(:ended) as given cross join millpond_links as link
+    on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
+  where open = 0
+)
+
+-- @statement cancel
+-- In: children, error (JSON). Those that are blocked.
+update millpond_jobs set state = 'cancelled', finished_at = :now, error = :error
+where seq in (select value from json_each(:children)) and state = 'blocked'
+returning seq, id, queue
+
+-- @statement remove
+-- Cancelled ones, where the queue's keep_dead is 0.
+delete from millpond_jobs where seq in (select value from json_each(:children))
+
+-- @statement release
+-- After `close` and `cancel`: those of `children` that have no open link left. In a grouped queue, line up.
+update millpond_jobs set state = iif(due_at > :now, 'scheduled', 'waiting'), due_at = max(due_at, :now)
+where seq in (select value from json_each(:children)) and state = 'blocked'
+  and not exists (select 1 from millpond_links indexed by millpond_parents where child = seq and open > 0)
+returning queue, state, due_at
+
+-- @statement forget
+-- In: children, which are removed.
+delete from millpond_links
+where (parent, child) in (
+  select link.parent, link.child
+  from json_each(:children) as given cross join millpond_links as link indexed by millpond_parents on link.child = given.value
+)
+returning parent
+
+-- @statement shrink
+-- After `forget`, if anything is left for sweeps, and before `over`: another job may get the place of one that was removed.
+update millpond_ended set until = ifnull((
+  select max(child) from millpond_links as link where link.parent = millpond_ended.parent and child <= until
+), 0)
+
+-- @statement over
+delete from millpond_ended where until <= after
+
+-- @statement later
+-- The rest of an ended job's links is left for sweeps. What an earlier end of the same job has left comes before it.
+insert into millpond_ended (parent, id, state, after, until)
+select :parent, :id, :state, max(:after, ifnull(begun, :after)), min(:until, last)
+from (
+  select (select max(child) from millpond_links where parent = :parent) as last,
+    (select max(until) from millpond_ended indexed by millpond_ended_parent where parent = :parent and :state <> 'gone') as begun
+)
+where last is not null
+
+-- @statement ended
+-- gone: it is not there any more.
+select number, parent, id, state, after, until,
+  not exists (select 1 from millpond_jobs as job where job.seq = parent and job.id = millpond_ended.id) as gone
+from millpond_ended
+order by number
+limit :limit
+
+-- @statement settled
+delete from millpond_ended where number = :number
+
+-- @statement go_on
+update millpond_ended set after = :after where number = :number
+
+-- @statement expiring
+-- Those of the jobs that sweep/expire removes next.
+select id from millpond_jobs indexed by millpond_finished
+where queue = :queue and state = :state and finished_at <= :now - (
+  select iif(:state = 'done', keep_done, keep_dead) from millpond_queues where name = :queue
+)
+order by finished_at, seq
+limit :limit
+
+-- @statement waits
+-- Of a blocked job: how many of its links are open, and what is open of them.
+select count(*) as links, max(open) as open from millpond_links indexed by millpond_parents where child = :seq and open > 0
+
+-- @statement awaits
+-- Whether there are jobs that are awaited: each one that comes is looked up then.
+select 1 as found from millpond_awaited limit 1
+
+-- @statement await
+-- A job that is not there is awaited, by its id. Run `await_all` after it, and read the queues anew.
+insert into millpond_awaited (parent, node) values (:id, ifnull((select min(node) from millpond_awaited), 0) - 1) on conflict do nothing
+
+-- @statement await_all
+update millpond_queues set graphs = 1 where graphs = 0
+
+-- @statement awaited
+select node from millpond_awaited where parent = :id
+
+-- @statement come
+-- It is there, at `seq`: its links are those of the job now.
+update millpond_links set parent = :seq where parent = :node
+
+-- @statement unawaited
+-- Nobody waits for it any more, or it is there.
+delete from millpond_awaited where node = :node and not exists (select 1 from millpond_links where parent = :node)
+
+-- @statement unfounded
+-- Another program has removed all jobs. Run `shrink` and `over` after it.
+delete from millpond_links where (select max(seq) from millpond_jobs) is null

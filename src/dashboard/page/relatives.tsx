@@ -1,0 +1,67 @@
+/** A job among those that it waits for and those that wait for it: lists of links, with lines drawn between them. */
+import type { JobPage, RelativesSide } from '../views.ts'
+import { count } from './format.ts'
+import { State } from './parts.tsx'
+import { jobLink } from './route.ts'
+import './style/relatives.css'
+
+/** Pixels, as in the style: of a row, and between the lists. */
+const ROW = 44
+const GAP = 48
+
+export const Relatives = ({ store, job }: { store: string; job: JobPage }) => {
+  if (job.relatives === null) return null
+  const { parents, children, more } = job.relatives
+  const rows = Math.max(1, rowsOf(parents), rowsOf(children))
+  return (
+    <section class="card relatives">
+      <header>
+        <h2>Graph</h2>
+        <span class="mute">
+          waits for {count(parents.count)}, {count(children.count)} wait for it{more && ', and more'}
+        </span>
+      </header>
+      <div class="lanes">
+        <Side store={store} name="Parents" side={parents} />
+        <Lines from={rowsOf(parents)} to={1} rows={rows} />
+        <p class="self">
+          <span class="mono">{job.id.slice(-12)}</span>
+          <State state={job.state} />
+        </p>
+        <Lines from={1} to={rowsOf(children)} rows={rows} />
+        <Side store={store} name="Children" side={children} />
+      </div>
+    </section>
+  )
+}
+
+const isCut = ({ shown, count: all }: RelativesSide) => all > shown.length
+const rowsOf = (side: RelativesSide) => side.shown.length + (isCut(side) ? 1 : 0)
+
+const Side = ({ store, name, side }: { store: string; name: string; side: RelativesSide }) => (
+  <ul aria-label={name}>
+    {side.shown.map(({ id, queue, state }) => (
+      <li key={id}>
+        <a href={jobLink(store, id)} title={id}>
+          {queue} <span class="mono mute">{id.slice(-12)}</span>
+        </a>
+        <State state={state} />
+      </li>
+    ))}
+    {isCut(side) && <li class="mute">and {count(side.count - side.shown.length)} more</li>}
+  </ul>
+)
+
+/** From the middle of each row on the one side to that of each on the other; one of the sides is a single row. */
+const Lines = ({ from, to, rows }: { from: number; to: number; rows: number }) => {
+  const height = rows * ROW
+  const middle = (row: number, of: number) => height / 2 + (row - (of - 1) / 2) * ROW
+  const pairs = Array.from({ length: from * to }, (_, at) => [middle(Math.floor(at / to), from), middle(at % to, to)])
+  return (
+    <svg width={GAP} height={height} viewBox={`0 0 ${GAP} ${height}`} aria-hidden="true">
+      {pairs.map(([start, end]) => (
+        <path key={`${start}-${end}`} d={`M0 ${start}C${GAP / 2} ${start} ${GAP / 2} ${end} ${GAP} ${end}`} />
+      ))}
+    </svg>
+  )
+}

@@ -1,0 +1,51 @@
+/** What the log of actions says of a change: values of settings, and which jobs a bulk change was for. No payload is in it. */
+import type { QueueSetting } from '../pond/queue-options.ts'
+import type { SettingName } from '../store.ts'
+import type { Search } from './views.ts'
+
+/** Characters. */
+const MOST = 500
+const TIMES: readonly SettingName[] = ['lease', 'timeout', 'keepDone', 'keepDead']
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const
+
+/** Such as `running 1 → 20`. undefined: all is as before. */
+export function changeText(before: readonly QueueSetting[], after: readonly QueueSetting[]): string | undefined {
+  const changes = after.flatMap(({ name, value }) => {
+    const [from, to] = [before.find((one) => one.name === name)?.value, value].map((one) => valueText(name, one))
+    return from === to ? [] : [`${name} ${from} → ${to}`]
+  })
+  return changes.length === 0 ? undefined : bounded(changes.join(', '))
+}
+
+function valueText(name: SettingName, value: unknown): string {
+  if (value == null) return 'none'
+  if (typeof value !== 'number') return JSON.stringify(value)
+  if (!TIMES.includes(name) || value === 0) return value.toLocaleString('en-US')
+  const [unit, size] = UNITS.find(([, one]) => value % one === 0) ?? ['ms', 1]
+  return `${value / size}${unit}`
+}
+
+/** Such as `state: dead, group: tenant-7, error: …`. Of texts that payloads and errors may have, only that there was one. */
+export function searchText(search: Search): string {
+  const { state, group, key, errorCode, errorText, pushedFrom, pushedBefore, text, data } = search
+  const time = (at: number | undefined) => at && new Date(at).toISOString()
+  const hidden = (value: unknown) => (value === undefined ? undefined : '…')
+  const terms: [name: string, value: string | number | undefined][] = [
+    ['state', state],
+    ['group', group === '' ? 'none' : group],
+    ['key', key],
+    ['code', errorCode],
+    ['error', hidden(errorText)],
+    ['pushed from', time(pushedFrom)],
+    ['pushed before', time(pushedBefore)],
+    ['data', hidden(text ?? data)],
+  ]
+  return bounded(terms.flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`])).join(', '))
+}
+
+const bounded = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST)}…` : text).toWellFormed()

@@ -1,0 +1,25 @@
+import type { Input, Relatives } from '../../../store.ts'
+import { integer, type Row, stateFrom, text } from '../connection/values.ts'
+import type { StoreContext } from '../queues.ts'
+import { waitsOf } from './find.ts'
+
+export function relatives(
+  { statements }: StoreContext,
+  { ids, limit: most }: Input<'relatives'>,
+): (Relatives | null)[] {
+  // One more than asked for, to learn whether there are more.
+  const limit = most + 1
+  const idsIn = (rows: readonly Row[]): string[] => rows.map(({ id = null }) => text(id))
+  return ids.map((id) => {
+    const row = statements.get('relatives/job', { id })
+    if (row === undefined) return null
+    const seq = integer(row.seq)
+    const parents = idsIn(statements.all('relatives/parents', { seq, limit }))
+    const children = idsIn(statements.all('relatives/children', { seq, limit }))
+    return {
+      ...{ queue: text(row.queue), state: stateFrom(row.state), onDead: waitsOf(statements, row).onDead ?? 'cancel' },
+      ...{ parents: parents.slice(0, most), children: children.slice(0, most) },
+      more: parents.length > most || children.length > most,
+    }
+  })
+}

@@ -1,0 +1,46 @@
+/** What `ctx.parents` shows in `runHandler`. */
+import type { FinalState } from '../store.ts'
+import { decode, encode } from '../values/encoding.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkId, newId } from '../values/ids.ts'
+import { jobError } from '../values/job.ts'
+import { checkQueueName } from '../values/names.ts'
+import { checkOptions, type Rules } from '../values/options.ts'
+import type { ParentJob } from '../values/parent-jobs.ts'
+
+/** A job that the handler's one has waited for. */
+export interface TestParent {
+  /** A new id unless given. */
+  id?: string | undefined
+  /** `test` unless given. */
+  queue?: string | undefined
+  /** `done` unless given; `dead`, if there is an error. */
+  state?: FinalState | undefined
+  /** What its handler returned. */
+  result?: unknown
+  /** What its last attempt has thrown. */
+  error?: unknown
+}
+
+const RULES: Rules<TestParent> = {
+  id: (value) => checkId(value) !== '',
+  queue: (value) => checkQueueName(value) !== '',
+  state: (value) => value === 'done' || value === 'dead' || value === 'cancelled' || "'done', 'dead' or 'cancelled'",
+  result: () => true,
+  error: () => true,
+}
+
+/** As a handler is shown them: results go through their encoding. @throws InvalidOption, InvalidName, Payload… */
+export function testParents(given: readonly TestParent[], maxPayload: number): ParentJob[] {
+  if (!Array.isArray(given)) throw new MillpondError('InvalidOption', 'runHandler: parents must be an array')
+  const parents = given.map((each) => {
+    const { id = newId(), queue = 'test', result, error, ...own } = checkOptions(each, RULES, 'a parent of runHandler')
+    const { state = error === undefined ? 'done' : 'dead' } = own
+    return {
+      ...{ id: id.toLowerCase(), queue, state },
+      result: result === undefined ? undefined : decode(encode(result, 'result', maxPayload), 'result'),
+      error: error === undefined ? null : jobError(error),
+    }
+  })
+  return parents.sort((one, other) => (one.id < other.id ? -1 : 1))
+}

@@ -1,0 +1,52 @@
+/** The jobs that a running one has waited for, with what they came to. */
+import type { JobError, JobState, Store } from '../store.ts'
+import { needs } from './capabilities.ts'
+import { DEFAULTS } from './contract-defaults.ts'
+import { jobInfo } from './job.ts'
+
+/** What a job that was waited for has come to. */
+export interface ParentJob<Result = unknown> {
+  id: string
+  queue: string
+  /** `done`, `dead` or `cancelled`; another one if it was sent back to waiting since. */
+  state: JobState
+  /** What its handler returned, as stored; undefined unless it is done. */
+  result: Result | undefined
+  /** Of its last failed attempt; of one that was cancelled for a parent of its own, `ParentFailed`. */
+  error: JobError | null
+}
+
+/** Jobs read in a call: each may have a large result. */
+const JOBS_PER_CALL = 100
+
+/** @returns in the order of ids; those that are gone are left out @throws NotSupported, `Store…` */
+export async function parentsOf(store: Read, id: string): Promise<ParentJob[]> {
+  const parents: ParentJob[] = []
+  for await (const parent of parentsFrom(store, id)) parents.push(parent)
+  return parents
+}
+
+type Read = Pick<Store, 'name' | 'capabilities' | 'operations'>
+
+/**
+ * The same, read as they are taken.
+ * @param after only those with a greater id
+ * @param atOnce how many are read in a call
+ */
+export async function* parentsFrom(
+  store: Read,
+  id: string,
+  after = '',
+  atOnce = JOBS_PER_CALL,
+): AsyncGenerator<ParentJob> {
+  needs(store, 'graphs', 'the parents of a job')
+  const [relatives] = await store.operations.relatives({ ids: [id], limit: DEFAULTS.bounds.parents.most })
+  const ids = (relatives?.parents ?? []).filter((parent) => parent > after)
+  for (let from = 0; from < ids.length; from += atOnce) {
+    for (const record of await store.operations.find({ ids: ids.slice(from, from + atOnce) })) {
+      if (record === null) continue
+      const { id, queue, state, result, error } = jobInfo(record)
+      yield { id, queue, state, result: state === 'done' ? result : undefined, error }
+    }
+  }
+}
