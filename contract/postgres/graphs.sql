@@ -193,7 +193,13 @@ begin
   end loop;
 end $$;
 
--- Jobs have ended, by this transaction. Returns the bells of their children.
+-- Rings for children, whoever is asleep: the process that ended the parent is not told of them otherwise.
+create or replace function millpond.tell(p_bells text[]) returns void
+language sql as $$
+  select pg_notify('millpond', bell) from (select distinct unnest(p_bells) as bell) as bells where bell not like 'room:%'
+$$;
+
+-- Jobs have ended, by this transaction. Returns the bells of their children, for `ring_all`.
 create or replace function millpond.end_of(p_ids uuid[], p_state text, p_now bigint) returns text[]
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -205,6 +211,7 @@ begin
   select * into settled from millpond.settle(
     array(select row(null, id, p_state)::millpond.ended from unnest(p_ids) as given(id)), millpond.graph_step(), p_now, true);
   insert into millpond.ended (parent, state) select parent, state from unnest(settled.rest);
+  perform millpond.tell(settled.bells);
   return settled.bells;
 end $$;
 
@@ -254,6 +261,7 @@ begin
     delete from millpond.ended where id in (select id from unnest(v_rows));
     insert into millpond.ended (parent, state) select parent, state from unnest(settled.rest);
     more := more or settled.looked >= millpond.graph_step() and cardinality(settled.rest) > 0;
+    perform millpond.tell(settled.bells);
     bells := bells || settled.bells;
   end if;
 end $$;

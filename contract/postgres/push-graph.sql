@@ -123,7 +123,7 @@ begin
     insert into millpond.links (parent, children, is_open) values (p_id, p_children, true);
     update millpond.children set waits_for = waits_for + 1, after = after || p_id where id = any (p_children);
   end if;
-  if p_failed is not null then perform millpond.cancel_blocked(p_id, p_failed, p_became, p_now); end if;
+  if p_failed is not null then perform millpond.tell(millpond.cancel_blocked(p_id, p_failed, p_became, p_now)); end if;
 end $$;
 
 -- Endings of these jobs, to which links were made, look for children. Those that are not of this push are noted, as others may be ending

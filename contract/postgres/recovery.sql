@@ -62,6 +62,7 @@ begin
   perform setval('move', greatest((select last_value from move), (select max(id) from moves)));
   perform setval(pg_get_serial_sequence('millpond.queues', 'id'), (select max(id) from queues)) where exists (select from queues);
   perform setval(pg_get_serial_sequence('millpond.arrivals', 'id'), (select max(id) from arrivals)) where exists (select from arrivals);
+  perform setval(pg_get_serial_sequence('millpond.ended', 'id'), (select max(id) from ended)) where exists (select from ended);
   update lines set places = default where places <> '{0,0,0,0,0,0,0,0,0,0}';
   -- The marks of sweeps in a dump are younger than its jobs.
   perform setval('swept_whole', 0), setval('swept_moves', 0);
