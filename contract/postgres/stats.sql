@@ -38,7 +38,10 @@ begin
       union
       (select name from millpond.groups where queue = p_limits.queue and forget_at is null limit v_most));
   end if;
-  select count(*) filter (where not is_held and ticket is null and forget_at is null), count(*) filter (where is_held) into at_limit, held
+  -- A group that only runs jobs has no ticket either.
+  select count(*) filter (where not is_held and ticket is null and forget_at is null and exists (
+      select from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = noted.name and state = 'waiting' and line = -1)),
+    count(*) filter (where is_held) into at_limit, held
   from (select name, ticket, forget_at, held_until, coalesce(held_until > p_now, false) as is_held from millpond.groups
     where queue = p_limits.queue order by name limit 10000) as noted
   where name not in (select unnest(v_names)) and (held_until is null or is_held);
