@@ -53,7 +53,8 @@ async function openAll(url: string, count: number, given: object = {}): Promise<
 async function sqlite(count: number): Promise<Processes> {
   const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
   const path = join(folder, 'test.db')
-  const { stores, close } = await openAll(`sqlite:${path}`, count)
+  // On a loaded machine a caller's transaction may take its time.
+  const { stores, close } = await openAll(`sqlite:${path}`, count, { busyTimeout: 60_000 })
   return {
     stores,
     async begin(store) {
