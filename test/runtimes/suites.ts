@@ -19,6 +19,7 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/debounce-example.test.ts': 'a process of Node',
+  'test/api/graph-examples.test.ts': 'a process of Node',
   'test/api/requeue-example.test.ts': 'a process of Node',
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
   'test/api/process.test.ts': 'a minute of processes; user.js starts one, too',
