@@ -19,7 +19,7 @@ import { endsOf, QUEUES, randomGraphs } from './random-graphs.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 4)
-const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 1500)
+const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 800)
 const PROCESSES = 4
 /** In ms: after it, what a killed process held starts again. */
 const LEASE = 1000

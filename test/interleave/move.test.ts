@@ -21,7 +21,7 @@ import { inAllOrders, type Path } from './orders.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
 /** Of each case; `MILLPOND_MOVE_ORDERS=Infinity` for all. */
-const ORDERS = Number(process.env.MILLPOND_MOVE_ORDERS ?? 20)
+const ORDERS = Number(process.env.MILLPOND_MOVE_ORDERS ?? 8)
 const JOBS = 2
 /** In ms: after that, what a killed move had taken comes back. */
 const LATER = 61_000
