@@ -40,7 +40,8 @@ begin
   end if;
   -- A group that only runs jobs has no ticket either.
   select count(*) filter (where not is_held and ticket is null and forget_at is null and exists (
-      select from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = noted.name and state = 'waiting' and line = -1)),
+      select from millpond.waiting
+      where queue = p_limits.queue and coalesce("group", '') = noted.name and state = 'waiting' and line = -1)),
     count(*) filter (where is_held) into at_limit, held
   from (select name, ticket, forget_at, held_until, coalesce(held_until > p_now, false) as is_held from millpond.groups
     where queue = p_limits.queue order by name limit 10000) as noted
