@@ -8,13 +8,19 @@ import type { Attempt } from './attempt.ts'
 
 export class JobBuffer extends LinkedList<Attempt> {
   readonly #window: number
+  readonly #start: () => void
   readonly #late: (attempts: Attempt[]) => void
   #timer: NodeJS.Timeout | undefined
 
-  /** @param window in milliseconds @param late gets what was taken out, one attempt at least */
-  constructor(window: number, late: (attempts: Attempt[]) => void) {
+  /**
+   * @param window in milliseconds
+   * @param start starts what is ready, before the verdict: a timer may be late, or early and set again, as on Deno
+   * @param late gets what was taken out, one attempt at least
+   */
+  constructor(window: number, start: () => void, late: (attempts: Attempt[]) => void) {
     super()
     this.#window = window
+    this.#start = start
     this.#late = late
   }
 
@@ -45,6 +51,7 @@ export class JobBuffer extends LinkedList<Attempt> {
 
   #windowOver(): void {
     this.#timer = undefined
+    this.#start()
     const before = performance.now() - this.#window
     const attempts = [...this]
     const first = attempts.findIndex(({ arrived }) => arrived <= before)

@@ -125,7 +125,8 @@ export class Worker implements AsyncDisposable {
       arrived: (claimed, sentAt) => this.#jobsArrived(claimed, sentAt),
       trouble: (error) => this.#claimFailed(error),
     })
-    this.#buffer = new JobBuffer(window, (late) => {
+    const start = () => this.#starter.startInNewTick()
+    this.#buffer = new JobBuffer(window, start, (late) => {
       emitter.emit('released', { queue, count: late.length })
       this.#giveBack(late)
     })

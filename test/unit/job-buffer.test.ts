@@ -29,25 +29,40 @@ function claimed(age: number, jobs: Record<string, number>): Attempt[] {
 const ids = (attempts: Iterable<Attempt>): string[] => [...attempts].map(({ claimed: { id } }) => id)
 
 /** @returns what is taken out when the first window is over */
-const takenOut = (window: number, ...claims: Attempt[][]): Promise<{ late: string[]; left: string[] }> =>
-  new Promise((resolve) => {
+function takenOut(
+  window: number,
+  claims: Attempt[][],
+  start: (buffer: JobBuffer) => void = () => {},
+): Promise<{ late: string[]; left: string[] }> {
+  return new Promise((resolve) => {
     // The buffer's own timer keeps no process alive.
     const alive = setTimeout(() => {}, 60_000)
-    const buffer = new JobBuffer(window, (late) => {
+    const late = (taken: Attempt[]) => {
       buffer.close()
       clearTimeout(alive)
-      resolve({ late: ids(late), left: ids(buffer) })
-    })
+      resolve({ late: ids(taken), left: ids(buffer) })
+    }
+    const buffer = new JobBuffer(window, () => start(buffer), late)
     for (const attempts of claims) buffer.add(attempts)
     buffer.watch()
   })
+}
 
 test('what comes behind a late job goes back with it, so it does not start before it', async () => {
-  const taken = await takenOut(1000, claimed(2000, { a: 4, b: 4 }), claimed(0, { c: 4, d: 4 }))
+  const taken = await takenOut(1000, [claimed(2000, { a: 4, b: 4 }), claimed(0, { c: 4, d: 4 })])
   assert.deepEqual(taken, { late: ['a', 'b', 'c', 'd'], left: [] })
 })
 
 test('what comes before a late job stays', async () => {
-  const taken = await takenOut(1000, claimed(2000, { a: 4 }), claimed(0, { urgent: 9, b: 4, later: 0 }))
+  const taken = await takenOut(1000, [claimed(2000, { a: 4 }), claimed(0, { urgent: 9, b: 4, later: 0 })])
   assert.deepEqual(taken, { late: ['a', 'b', 'later'], left: ['urgent'] })
+})
+
+test('what is ready when the window is over starts instead of being given back', async () => {
+  const start = (buffer: JobBuffer) => {
+    const { first } = buffer
+    if (first?.claimed.id === 'a') buffer.remove(first)
+  }
+  const taken = await takenOut(1000, [claimed(2000, { a: 4, b: 4 })], start)
+  assert.deepEqual(taken, { late: ['b'], left: [] })
 })
