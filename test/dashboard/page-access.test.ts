@@ -81,9 +81,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
       )
       await look('#/workers', 'table.workers')
       await look('#/alerts', '.empty')
-      await look('#/schedule/main/weekly-digest', '.history', () =>
-        page.getByRole('button', { name: 'Edit …' }).click(),
-      )
+      await look('#/schedule/main/weekly-digest', '.facts', () => page.getByRole('button', { name: 'Edit …' }).click())
       await page.keyboard.press('Escape')
       await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())

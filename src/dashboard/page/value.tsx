@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { PayloadView, Shown } from '../views.ts'
 import { bytes, count } from './format.ts'
-import { Badge, copy } from './parts.tsx'
+import { copy } from './notices.tsx'
+import { Badge } from './parts.tsx'
 
 /** Levels that are open at first. */
 const OPEN = 3
@@ -128,7 +129,7 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
         {'bytes' in view && <span class="mute">{`${bytes(view.bytes)} ${ENCODINGS[view.encoding] ?? ''}`}</span>}
         {view.state === 'shown' && view.redacted && <Badge kind="lock">partly redacted</Badge>}
         {json !== undefined && (
-          <button type="button" class="quiet" onClick={() => copy(json)}>
+          <button type="button" class="quiet" aria-label={`Copy ${title}`} onClick={() => copy(json)}>
             Copy
           </button>
         )}
