@@ -17,6 +17,7 @@ async function opened(t: TestContext, hash: string) {
   undo(t, () => pond.close({ timeout: 100 }))
   const queue = pond.queue('orders')
   for (let n = 0; n < JOBS; n++) await queue.push({ n }, { group: `tenant-${n % 3}` })
+  for (let n = 0; n < 40; n++) await pond.queue(`queue-${n}`).push(n)
   await pond.schedule('digest', '0 9 * * 1', queue, { week: 9 })
   const { base } = await startDashboard(t, pond)
   const { page, faults } = await visit(t, `${base}${hash}`)
@@ -118,6 +119,12 @@ describe('the manners of the page', { skip: noBrowser }, () => {
       async () => (await page.evaluate('document.activeElement.localName')) === 'main',
       'the focus in the view',
     )
+    await page.goBack()
+    await last.scrollIntoViewIfNeeded()
+    assert.notEqual(await top(), 0)
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.locator('table.queues').getByText('queue-39').waitFor()
+    assert.equal(await top(), 0, 'a long view, too, begins at its top')
     await page.goBack()
     await last.waitFor()
     const box = page.getByRole('combobox')

@@ -67,6 +67,7 @@ for (const { name: store, place, skip = false } of STORES.filter(
         .waitFor()
 
       await look(`#/job/main/${scene.whole}`, '.relatives')
+      await page.locator('.why').getByText(`waits: ${PARENTS} jobs have not ended.`).waitFor()
       const parents = page.getByRole('list', { name: 'Parents' })
       await parents.getByText('and 24 more').waitFor()
       await page.getByRole('button', { name: 'Show more' }).click()
@@ -99,7 +100,12 @@ for (const { name: store, place, skip = false } of STORES.filter(
       await page.getByRole('row', { name: /augusta.*override.*rate 100\/s → 60\/s/ }).waitFor()
 
       await look(`#/queue/main/${queue}/groups`, 'table.groups')
-      await look(`#/queue/main/${queue}/charts`, '.charts, .empty')
+      await look(`#/queue/main/${queue}/charts`, '.chart')
+      await page
+        .locator('.chart .u-value')
+        .getByText(/:\d\d$/)
+        .first()
+        .waitFor()
 
       await look('#/schedules', 'table.schedules')
       await page.getByRole('link', { name: 'heartbeat' }).click()
@@ -124,6 +130,14 @@ for (const { name: store, place, skip = false } of STORES.filter(
 
       await look(`#/queue/main/${queue}?q=${encodeURIComponent('state:waiting data.customer.id:7')}`, 'table.jobs')
       assert.equal(await page.locator('table.jobs tbody tr').count(), 1)
+      const search = page.getByRole('combobox')
+      const found = await search.inputValue()
+      // A place that is not whole yet finds nothing, but what may come next is known.
+      await search.fill('data.c')
+      await page.getByText('No job that is waiting fits the search.').waitFor()
+      await page.getByRole('option', { name: 'data.customer.id:' }).click()
+      await search.fill(found)
+      await page.locator('table.jobs').waitFor()
       await page.getByRole('button', { name: 'Cancel all …' }).click()
       await page.locator('dialog .huge').getByText('1 job', { exact: true }).waitFor()
       await page.setViewportSize(PHONE)
