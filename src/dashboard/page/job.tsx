@@ -80,7 +80,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
                 <span class="mute">{job.error.name}</span>
               </header>
               {job.error.message === null ? (
-                <p class="locked">🔒 You may not see messages of errors of this queue.</p>
+                <p class="locked">You may not see messages of errors of this queue.</p>
               ) : (
                 // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
                 // biome-ignore lint/a11y/useSemanticElements: a section has no monospaced text of its own

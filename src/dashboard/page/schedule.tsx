@@ -149,7 +149,7 @@ const Edit = ({ store, page, close }: { store: string; page: SchedulePage; close
             {answer.words}. Next:{' '}
             {answer.times
               .slice(0, 3)
-              .map((at) => clock(at).slice(0, 16))
+              .map((at) => clock(at).slice(0, 19))
               .join(', ')}
           </p>
         )}

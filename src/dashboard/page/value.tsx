@@ -134,8 +134,8 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
           </button>
         )}
       </header>
-      {view.state === 'locked' && <p class="locked">🔒 You may not see payloads of this queue.</p>}
-      {view.state === 'sealed' && <p class="locked">🔒 Sealed: this process has no key that opens it.</p>}
+      {view.state === 'locked' && <p class="locked">You may not see payloads of this queue.</p>}
+      {view.state === 'sealed' && <p class="locked">Sealed: this process has no key that opens it.</p>}
       {view.state === 'undecodable' && (
         <p class="locked">It cannot be decoded: another program wrote it, or its bytes are damaged.</p>
       )}
