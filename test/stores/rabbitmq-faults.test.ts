@@ -12,7 +12,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
 import { after as atEnd } from '../support/cleaning.ts'
-import { newJob } from '../support/jobs.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -156,6 +156,26 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
       return lost.some(({ state }) => state === 'dead')
     }, 'the job is dead')
     assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.dead, 1)
+  })
+
+  test('what is on its way to a consumer that ends counts no attempt', async (t) => {
+    const broker = await server()
+    const store = await open(`${broker.url}?prefix=${freshPrefix()}`, {})
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: newJobs(20) })
+    const claim = async () => (await store.operations.claim({ queue: 'q', worker: 'w', limit: 10, lease: null })).jobs
+    const items = (await claim()).map(({ id, fence }) => ({ id, fence, result: null }))
+    // RabbitMQ reads the acknowledgements, and sends the other jobs only when they are on its disk.
+    await broker.call('sys', 'suspend', 'ra_log_wal')
+    await store.operations.complete({ queue: 'q', items })
+    // This call takes longer than consumers wait for a claim.
+    await broker.call('sys', 'resume', 'ra_log_wal')
+    const attempts: number[] = []
+    await until(async () => {
+      attempts.push(...(await claim()).map(({ attempt }) => attempt))
+      return attempts.length >= 10
+    }, 'the other jobs are claimed')
+    assert.deepEqual(attempts, Array(10).fill(1))
   })
 
   test('a restart of the broker', async (t) => {

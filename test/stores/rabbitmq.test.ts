@@ -150,6 +150,24 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     assert.equal(held, 1)
   })
 
+  test('jobs that came for a worker that was closed go to others', async (t) => {
+    const { open } = ponds(t)
+    const [one, two] = [await open(), await open()]
+    const handled: number[] = []
+    const worker = one.queue<number>('q').work(async ({ data }) => {
+      handled.push(data)
+    })
+    await one.queue<number>('q').push(0)
+    await until(() => handled.length === 1, 'the worker works')
+    await worker.close()
+    for (let job = 1; job <= 5; job++) await two.queue<number>('q').push(job)
+    two.queue<number>('q').work(async ({ data }) => {
+      handled.push(data)
+    })
+    await until(() => handled.length === 6, 'the other process handles all')
+    assert.deepEqual(handled.toSorted(), [0, 1, 2, 3, 4, 5])
+  })
+
   test('what it lacks is refused when a queue is defined or called that way', async (t) => {
     const pond = await ponds(t).open()
     const queue = pond.queue<number>('q')

@@ -31,7 +31,6 @@ export class Queues {
   readonly #known = new Map<string, KnownQueue>()
   /** Queues whose lines were looked for since we hear of new ones. */
   readonly #found = new Map<string, Promise<void>>()
-  readonly #told = new Set<string>()
   readonly #hearing: StandingChannel<Channel>
 
   constructor(link: Link, names: Names, topology: Topology, publisher: Publisher, onChange: (queue: string) => void) {
@@ -72,7 +71,7 @@ export class Queues {
 
   /** Resolves when all lines are known that there are. @throws StoreUnavailable, Closed */
   async find(queue: string): Promise<void> {
-    await this.#hearing.get()
+    await this.#hearing.run(async () => undefined)
     const known = this.#found.get(queue)
     if (known !== undefined) return known
     const finding = this.#look(queue)
@@ -84,14 +83,12 @@ export class Queues {
   /** Makes the lines of a priority, and tells the other processes. @throws StoreUnavailable, StoreFull, Closed */
   async make(queue: string, priority: number): Promise<void> {
     await this.#topology.lines()
-    await this.#topology.line(queue, priority)
-    this.#add(queue, priority)
-    const key = `${priority} ${queue}`
-    if (this.#told.has(key)) return
-    const body = Buffer.from(JSON.stringify({ queue, priority }))
-    const properties = { messageId: newId(), contentType: 'application/json' }
-    await this.#publisher.publish([{ exchange: this.#names.lines, key: '', body, properties }])
-    this.#told.add(key)
+    await this.#topology.line(queue, priority, () => {
+      this.#add(queue, priority)
+      const body = Buffer.from(JSON.stringify({ queue, priority }))
+      const properties = { messageId: newId(), contentType: 'application/json' }
+      return this.#publisher.publish([{ exchange: this.#names.lines, key: '', body, properties }])
+    })
   }
 
   async #look(queue: string): Promise<void> {
