@@ -3,7 +3,7 @@
  * are looked for once; after that, whoever makes one says so by an exchange that every process hears.
  */
 import { randomUUID } from 'node:crypto'
-import type { Channel } from 'amqplib'
+import type { Channel, ChannelModel } from 'amqplib'
 import type { SettingsChange } from '../../store.ts'
 import { newId } from '../../values/ids.ts'
 import { DEFAULTS } from '../defaults.ts'
@@ -38,12 +38,8 @@ export class Queues {
     this.#topology = topology
     this.#publisher = publisher
     this.#onChange = onChange
-    const open = async (model: Awaited<ReturnType<Link['model']>>): Promise<Channel> => {
-      const channel = await model.createChannel()
-      await this.#hear(channel)
-      return channel
-    }
-    this.#hearing = new StandingChannel<Channel>(link, open, () => this.#found.clear())
+    const hear = (model: ChannelModel): Promise<Channel> => this.#hear(model)
+    this.#hearing = new StandingChannel<Channel>(link, hear, () => this.#found.clear())
   }
 
   get names(): string[] {
@@ -98,7 +94,8 @@ export class Queues {
     }
   }
 
-  async #hear(channel: Channel): Promise<void> {
+  async #hear(model: ChannelModel): Promise<Channel> {
+    const channel = await model.createChannel()
     await this.#topology.lines()
     const { queue } = await channel.assertQueue(`${this.#names.lines}.${randomUUID()}`, { exclusive: true })
     await channel.bindQueue(queue, this.#names.lines, '')
@@ -107,6 +104,7 @@ export class Queues {
       if (typeof queue === 'string' && typeof priority === 'number') this.#add(queue, priority)
     }
     await channel.consume(queue, take, { noAck: true })
+    return channel
   }
 
   #add(queue: string, priority: number): void {

@@ -60,7 +60,6 @@ export class Source {
   /** What claims that are under way would take, and what the last ones left open, by worker. */
   readonly #wanted = new Map<string | symbol, { limit: number; minPriority: number; until: number }>()
   #isWatching = false
-  #mayMiss = true
   #trouble: MillpondError | undefined
   /** What this process did. */
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
@@ -94,7 +93,7 @@ export class Source {
     try {
       await this.#fit()
       // What was pushed before the claim was sent to us before the answer to a call on the same channel.
-      if (this.#mayMiss || ![...this.#ready].some(({ job }) => job.priority >= minPriority)) await this.settled()
+      await this.settled()
     } finally {
       this.#wanted.delete(claim)
     }
@@ -150,14 +149,12 @@ export class Source {
   /** This process has put a job into the queue. */
   pushed(): void {
     this.totals.pushed++
-    this.#mayMiss = true
     // What is pushed is sent to consumers by itself.
     if (this.#consumers.size === 0) this.#traffic.bells.ring('work', this.queue)
   }
 
   /** Resolves when RabbitMQ has read all that was sent before: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
-    this.#mayMiss = false
     await this.#channel.run((channel) => channel.prefetch(1))
   }
 
@@ -195,8 +192,7 @@ export class Source {
       for (const { consumer } of this.#ready) if (consumer.line === line) wanted--
       let free = 0
       for (const each of this.#consumers) if (each.line === line) free += each.prefetch - each.unacked
-      // A few less do no harm, and every consumer costs RabbitMQ a commit.
-      if (free < wanted && (this.#deliveries.size === 0 || free * 2 < wanted)) this.#consume(line, wanted - free)
+      if (free < wanted) this.#consume(line, wanted - free)
     }
     await Promise.all([...this.#consumers].map(({ opened }) => opened))
   }
@@ -204,7 +200,6 @@ export class Source {
   #consume(line: Line, prefetch: number): void {
     const consumer: Consumer = { line, tag: randomUUID(), prefetch, unacked: 0, opened: Promise.resolve() }
     this.#consumers.add(consumer)
-    this.#mayMiss = true
     consumer.opened = this.#open(consumer).catch((error: unknown) => {
       this.#consumers.delete(consumer)
       throw error

@@ -134,13 +134,10 @@ export function copyOf({ job, place, message }: Arrived, queue: string, changes:
   }
   return {
     ...{ queue, line: againOf(job.priority), body: content, delay },
-    properties: { ...definedIn({ correlationId, replyTo, type, appId }), contentType, messageId: job.id },
+    properties: { correlationId, replyTo, type, appId, contentType, messageId: job.id },
     headers: { ...Object.fromEntries(kept), ...own, ...changes },
   }
 }
-
-const definedIn = (values: object): object =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 
 /** For the queue of the dead. @param keep milliseconds @returns nothing if it is not kept */
 export function deadOf(parcel: Parcel, error: JobError | null, keep: number): Parcel[] {
