@@ -12,7 +12,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
 import { after as atEnd } from '../support/cleaning.ts'
-import { newJob, newJobs } from '../support/jobs.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -289,6 +289,25 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.equal(pushed?.status, 'pushed')
     const claimed = await store.operations.claim({ queue: 'q', worker: 'w', limit: 5, lease: null })
     assert.equal(claimed.jobs.length, 1)
+  })
+
+  test('the queue of the dead is made again, too, and no dead job is lost', async (t) => {
+    const { url } = await server()
+    const prefix = freshPrefix()
+    const store = await open(url, { prefix })
+    atEnd(t, () => store.close())
+    const die = async () => {
+      await store.operations.push({ jobs: [newJob()] })
+      const { jobs } = await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: null })
+      const items = jobs.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: null }))
+      assert.deepEqual(await store.operations.fail({ queue: 'q', items }), ['dead'])
+      assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.dead, 1)
+    }
+    await die()
+    const connection = await connect(url)
+    await (await connection.createChannel()).deleteQueue(`${prefix}.jobs.q.dead`)
+    await connection.close()
+    await die()
   })
 })
 
