@@ -164,11 +164,18 @@ begin
         where child <> all (v_stuck) group by row_at
       ) as closed where links.ctid = closed.row_at;
       -- From here on statements see what was committed before the rows were locked.
+      -- `after` of each child is read once: it may be long, and `[:]` keeps it for all of its links.
       select array_agg(id), array_agg(count), array_agg(failed) into v_each, v_counts, v_failed from (
-        select one.child as id, count(distinct one.parent)::integer as count,
+        select own.child as id, count(distinct one.parent)::integer as count,
           min(one.parent || ' ' || one.state) filter (where one.state <> 'done') as failed
-        from unnest(v_parents, v_states, v_children) as one(parent, state, child) join millpond.children on children.id = one.child
-        where children.is_blocked and one.parent = any (children.after) and (v_all or one.child = any (v_held)) group by one.child
+        from (
+          select child, array_agg(parent) as parents, array_agg(state) as states
+          from unnest(v_parents, v_states, v_children) as given(parent, state, child)
+          where v_all or child = any (v_held) group by child
+        ) as own cross join lateral (
+          select children.after[:] as after from millpond.children where children.id = own.child and is_blocked offset 0
+        ) as job cross join lateral unnest(own.parents, own.states) as one(parent, state)
+        where one.parent = any (job.after) group by own.child
       ) as counted;
       for v_child in
         select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed)
@@ -273,20 +280,25 @@ begin
     or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
 end $$;
 
--- Jobs were just stored whose ids others may have had: the closed links of those are none of theirs.
+-- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored.
 create or replace function millpond.forget_links(p_ids uuid[]) returns void
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
-declare
-  v_gone record;
 begin
   if not exists (select from millpond.links where parent = any (p_ids) and not is_open) then return; end if;
-  for v_gone in delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children loop
-    -- One that was restored waits for the new job.
-    update millpond.children set after = array_remove(after, v_gone.parent) where id = any (v_gone.children)
-      and not exists (select from millpond.links where parent = v_gone.parent and is_open and children.id = any (links.children));
-  end loop;
+  with gone as (
+    delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children
+  ), lost as (
+    select child, array_agg(distinct parent) as parents from gone cross join lateral unnest(children) as child group by child
+  )
+  update millpond.children set after = array(
+    select one.parent from unnest(after) with ordinality as one(parent, nth)
+    where one.parent <> all (lost.parents)
+      -- One that was restored waits for the new job.
+      or exists (select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children))
+    order by nth)
+  from lost where children.id = lost.child;
 end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
@@ -309,7 +321,8 @@ begin
   v_parents := array(select parent from millpond.links where parent > coalesce(at.parent, v_first) order by parent limit v_most);
   v_children := array(select id from millpond.children where id > coalesce(at.child, v_first) order by id limit v_most);
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
-  delete from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent);
+  perform millpond.forget_links(array(
+    select distinct parent from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent)));
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
   if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
     update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
