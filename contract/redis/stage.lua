@@ -93,7 +93,8 @@ STAGE = {
     staged[#staged + 1] = id
     local n = #values
     values[n + 1], values[n + 2] = id, place and value or parents_value('f', graph, 0, '')
-    if place then places[n + 1], places[n + 2] = text(place), id end
+    local p = #places
+    if place then places[p + 1], places[p + 2] = text(place), id end
     if known and known[i] > 0 then link_known(id, i) end
     if children_sizes[i] > 0 then
       local m = #children
