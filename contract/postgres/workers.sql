@@ -1,6 +1,7 @@
 -- workers: who works.
 -- heartbeat
--- In:  workers: JSON list of id, queue, host, pid, slots, busy, and lanes: a list of minPriority and reserve, or null; gone: ids of workers that were closed.
+-- In:  workers: JSON list of id, queue, host, pid, slots, busy, lanes; gone: ids of workers that were closed. lanes: a list
+--      of minPriority and reserve, or null.
 -- Out: per worker, in their order, whether there is such a queue.
 -- workers
 -- In:  queue, null: of all.

@@ -1,8 +1,9 @@
 -- workers: who was heard of in the last minute. It includes nothing, as `heartbeat`.
 -- KEYS: workers queues awaited
 -- In:  now, or nothing for the server's time; forget: 1: of a sweep, which wants to know the numbers only.
--- Out: [queues, awaited, now]: how many queues there are, how many links `awaited` has, the time; behind them, unless it is of a sweep, two items
---      per worker: its id, and what `heartbeat` keeps of it, of which the entries that were heard of in the last minute remain.
+-- Out: [queues, awaited, now]: how many queues there are, how many links `awaited` has, and the time; behind them, unless it is of a
+--      sweep, two items per worker: its id, and what `heartbeat` keeps of it, of which the entries that were heard of in the last minute
+--      remain.
 -- Invariant: a sweep looks at a few workers only, so that it costs the same with many.
 
 local WORKERS, QUEUES = KEYS[1], KEYS[2]

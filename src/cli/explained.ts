@@ -91,9 +91,8 @@ async function addWorkers(
   const { queue } = report
   const workers = await pond.workers({ queue })
   for (const { host, pid, silence } of workers.filter(({ silent }) => silent).slice(0, MAX_SILENT)) {
-    lines.push(
-      `The worker of process ${pid} on ${host} is ${silentFor(silence)}: it may have been killed, and its jobs come back when their leases end.`,
-    )
+    const since = `The worker of process ${pid} on ${host} is ${silentFor(silence)}`
+    lines.push(`${since}: it may have been killed, and its jobs come back when their leases end.`)
   }
   if (isHeld) return
   const alive = workers.filter(({ silent }) => !silent)
