@@ -22,7 +22,7 @@ export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent):
   const noWorker = noWorkerText(stats)
   if (noWorker !== undefined) add('alarm', 'noWorker', noWorker)
   if (view.silent !== null)
-    add('warning', 'silent', `${view.silent}: killed, perhaps; its jobs come back when leases end`)
+    add('warning', 'silent', `${view.silent}: perhaps killed; what runs there comes back when its lease ends`)
   const held = counts.waiting + counts.scheduled + counts.blocked
   if (stats.capacity !== null && held >= stats.capacity)
     add('alarm', 'full', `full: ${number(held)} of ${number(stats.capacity)}`)

@@ -80,7 +80,7 @@ test('slots, silent workers and limits: what helps, and where', async (t) => {
   const lanes = [{ minPriority: 8, reserve: 2 }]
   const silent = [{ ...beat, silence: 42_000, since: 0, seen: 0, lanes }]
   assert.deepEqual(await textsOf(await told(t, full, silent)), [
-    'warning its only worker is silent since 42 s: killed, perhaps; its jobs come back when leases end',
+    'warning its only worker is silent since 42 s: perhaps killed; what runs there comes back when its lease ends',
   ])
   assert.deepEqual(await textsOf(await told(t, { ...full, limits, nextStart: 9, groupsAtLimit: 1 })), [
     'warning 1 group is at the limit: “Limits …” under Groups raises it for one, “Running at once, each group” under Settings for all',
