@@ -1,13 +1,13 @@
 -- workers: who works. heartbeat keeps it, workers tells it, the sweep forgets it.
--- In:  of heartbeat: id, queue, host, pid, slots, busy, now, one worker at a time; id of one that is gone.
--- Out: of `heard`, changes = 0: there is no such queue. Of `list` every column, of `queue` or, if that is null, of all.
+-- In:  of heartbeat: id, queue, host, pid, slots, busy, lanes (JSON list, or null), now, one worker at a time; id of one that is gone.
+-- Out: of `heard`, changes = 0: there is no such queue. Of `list` every column and `silence`, of `queue` or, if that is null, of all.
 -- Invariant: a worker that was not heard of for 60 s is not told any more.
 
 -- @statement beat
-insert into millpond_workers (id, queue, host, pid, slots, busy, since, seen)
-values (:id, :queue, :host, :pid, :slots, :busy, :now, :now)
+insert into millpond_workers (id, queue, host, pid, slots, busy, lanes, since, seen)
+values (:id, :queue, :host, :pid, :slots, :busy, :lanes, :now, :now)
 on conflict do update set
-  host = excluded.host, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy,
+  host = excluded.host, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy, lanes = excluded.lanes,
   since = iif(seen + 60000 < excluded.seen, excluded.since, since), seen = excluded.seen
 
 -- @statement heard
@@ -17,7 +17,7 @@ update millpond_queues set heard_at = :now where name = :queue
 delete from millpond_workers where id = :id
 
 -- @statement list
-select * from millpond_workers
+select *, max(0, :now - seen) as silence from millpond_workers
 where (:queue is null or queue = :queue) and seen + 60000 >= :now
 order by since, id, queue
 

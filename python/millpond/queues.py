@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
@@ -71,9 +71,16 @@ class SettingsReport(Given):
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Lane(TypedDict):
+    """Slots that a worker keeps for jobs of this priority and higher ones. In the contract's form."""
+
+    minPriority: int
+    reserve: int
+
+
 @dataclass(frozen=True)
 class WorkerBeat:
-    """A worker, as its process tells of it. One that claims from several queues has an entry for each."""
+    """A worker, as its process tells of it. One that claims from several queues has an entry for each. `lanes`: the highest first."""
 
     id: str
     queue: str
@@ -81,6 +88,7 @@ class WorkerBeat:
     pid: int
     slots: int
     busy: int
+    lanes: Sequence[Lane] | None = None
 
     def __post_init__(self) -> None:
         check_fields({"queue": self.queue})
@@ -88,7 +96,7 @@ class WorkerBeat:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerRecord:
-    """`since`: first heard of. `seen`: last heard of."""
+    """`since`: first heard of. `seen`: last heard of. `silence`: ms since then. `lanes` None: none, or its process does not tell."""
 
     id: str
     queue: str
@@ -98,6 +106,8 @@ class WorkerRecord:
     busy: int
     since: int
     seen: int
+    silence: int
+    lanes: Sequence[Lane] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@ import type { WaitReason } from '../pond/explain.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import { attentionTo, heardIn, START_WORKERS, workersGone } from './attention.ts'
+import { slotsOf } from '../pond/worker-info.ts'
+import type { GroupRecord } from '../values/limits.ts'
+import { lanesOf, lanesText, silentFor } from '../values/worker-text.ts'
+import { allBusy, attentionTo, heardIn, moreSlots, PAUSE_ENDS, START_WORKERS, workersGone } from './attention.ts'
 import { counted } from './figures.ts'
 import { unknownJob } from './open.ts'
 
@@ -17,19 +20,18 @@ export interface Explained {
 
 /** Groups at their limit that are told of. */
 const MAX_GROUPS = 10
+/** Silent workers that are told of. */
+const MAX_SILENT = 10
 /** Pages of groups that are looked through for them. */
 const MAX_PAGES = 10
 
 export async function explainedJob(pond: Millpond, id: string): Promise<Explained> {
   const told = await pond.explain(id)
   if (told === undefined) throw unknownJob(id)
-  const explained = {
-    queue: told.queue,
-    id,
-    lines: [told.text],
-    actions: told.reasons.flatMap((one) => actionFor(one, told.queue)),
-  }
-  if (told.state === 'waiting') await addGone(pond, await pond.queue(told.queue).stats(), explained)
+  const report = await pond.queue(told.queue).stats()
+  const actions = await actionsFor(pond, told.reasons, report)
+  const explained = { queue: told.queue, id, lines: [told.text], actions }
+  if (told.state === 'waiting') await addGone(pond, report, explained)
   return explained
 }
 
@@ -47,19 +49,20 @@ export async function explainedQueue(pond: Millpond, queue: Queue): Promise<Expl
   const actions: string[] = []
   const isGone = await addGone(pond, report, { lines, actions })
   if (told !== undefined) lines.push(told.text)
-  actions.push(...(told?.reasons ?? []).flatMap((reason) => actionFor(reason, queue.name)))
+  actions.push(...(await actionsFor(pond, told?.reasons ?? [], report)))
   const full = attentionTo(report, null).find(({ kind }) => kind === 'full')
   if (full !== undefined) {
     lines.push(`The queue: ${full.text}.`)
     actions.push(full.action)
   }
   const isHeld = told?.reasons.some(({ kind }) => kind !== 'behind') ?? false
-  if (!isHeld && !isGone && pond.store.capabilities.workers) await addWorkers(pond, queue.name, lines, actions)
+  if (pond.store.capabilities.workers) await addWorkers(pond, report, { lines, actions }, isHeld || isGone)
   if (report.groupsAtLimit > 0) {
-    for (const { group, waiting, running } of await groupsAtLimit(queue)) {
+    for (const found of await groupsAtLimit(queue)) {
+      const { group, waiting, running } = found
       const name = group === '' ? 'The jobs without a group' : `Group ${group}`
       lines.push(`${name}: ${waiting} wait, ${running} run, and no more may.`)
-      actions.push(`millpond limits ${queue.name} --group ${quoted(group)} --running N`)
+      actions.push(...groupCommands(queue.name, found, report.limits, 'running'))
     }
   }
   return { queue: queue.name, ...(next !== undefined && { id: next.id }), lines, actions: [...new Set(actions)] }
@@ -78,20 +81,43 @@ async function addGone(
   return true
 }
 
-/** Where nothing else holds the jobs back, it is the workers. */
-async function addWorkers(pond: Millpond, queue: string, lines: string[], actions: string[]): Promise<void> {
+/** Says which workers are silent, and where nothing else holds the jobs back, whether their slots do. */
+async function addWorkers(
+  pond: Millpond,
+  report: QueueReport,
+  { lines, actions }: Pick<Explained, 'lines' | 'actions'>,
+  isHeld: boolean,
+): Promise<void> {
+  const { queue } = report
   const workers = await pond.workers({ queue })
-  const slots = workers.reduce((sum, one) => sum + one.slots, 0)
-  const busy = workers.reduce((sum, one) => sum + one.busy, 0)
-  if (workers.length === 0) {
-    lines.push('No worker of this queue was heard of in the last minute; what runs may be lost.')
-    actions.push('start workers of this queue')
-  } else {
-    lines.push(
-      `${counted(workers.length, 'worker works', 'workers work')} on it; ${busy} of ${counted(slots, 'slot is', 'slots are')} busy.`,
-    )
-    actions.push(`start more workers; millpond plan --queue ${queue} tells how many it needs`)
+  for (const { host, pid, silence } of workers.filter(({ silent }) => silent).slice(0, MAX_SILENT)) {
+    const since = `The worker of process ${pid} on ${host} is ${silentFor(silence)}`
+    lines.push(`${since}: it may have been killed, and its jobs come back when their leases end.`)
   }
+  if (isHeld) return
+  const alive = workers.filter(({ silent }) => !silent)
+  if (alive.length === 0) {
+    if (workers.length === 0)
+      lines.push('No worker of this queue was heard of in the last minute; what runs may be lost.')
+    actions.push('start workers of this queue')
+    return
+  }
+  const { slots, taken } = slotsOf(workers, report.counts.running)
+  const theirs = counted(alive.length, 'worker works', 'workers work')
+  if (taken >= slots) {
+    lines.push(`${theirs} on it, and ${allBusy(slots)}: more workers, or a higher concurrency of theirs, is needed.`)
+    actions.push(moreSlots(queue))
+    return
+  }
+  lines.push(`${theirs} on it; ${taken} of ${counted(slots, 'slot is', 'slots are')} busy.`)
+  const lanes = lanesOf(alive)
+  if (lanes !== null) lines.push(`Slots that are kept for urgent jobs: ${lanesText(lanes, slots)}.`)
+  const reserved = lanes?.reduce((sum, { reserve }) => sum + reserve, 0) ?? 0
+  if (taken >= slots - reserved) actions.push(`the slots that are free are kept for urgent jobs; ${moreSlots(queue)}`)
+  else
+    actions.push(
+      `slots are free, so jobs start soon; if they do not, millpond workers ${queue} tells how the workers are`,
+    )
 }
 
 async function groupsAtLimit(queue: Queue) {
@@ -106,7 +132,13 @@ async function groupsAtLimit(queue: Queue) {
   return found.toSorted((a, b) => b.waiting - a.waiting).slice(0, MAX_GROUPS)
 }
 
-function actionFor(reason: WaitReason, queue: string): string[] {
+async function actionsFor(pond: Millpond, reasons: readonly WaitReason[], report: QueueReport): Promise<string[]> {
+  const all: string[] = []
+  for (const reason of reasons) all.push(...(await actionFor(pond, reason, report)))
+  return all
+}
+
+async function actionFor(pond: Millpond, reason: WaitReason, { queue, limits }: QueueReport): Promise<string[]> {
   switch (reason.kind) {
     case 'parents':
       return reason.parents.slice(0, 1).map(({ id }) => `millpond explain ${id}`)
@@ -117,14 +149,39 @@ function actionFor(reason: WaitReason, queue: string): string[] {
     case 'queueLimit':
       return [`millpond limits ${queue} --running N`]
     case 'queueRate':
-      return [`millpond limits ${queue} --rate N/s`]
+      return [limits?.rate == null ? PAUSE_ENDS : `millpond limits ${queue} --rate N/s`]
     case 'groupLimit':
-      return [`millpond limits ${queue} --group ${quoted(reason.group)} --running N`]
+      return groupCommands(queue, await groupOf(pond, queue, reason.group), limits, 'running')
     case 'groupRate':
-      return [`millpond limits ${queue} --group ${quoted(reason.group)} --rate N/s`]
+      return groupCommands(queue, await groupOf(pond, queue, reason.group), limits, 'rate')
     default:
       return []
   }
+}
+
+type Group = Pick<GroupRecord, 'group' | 'limits'>
+
+async function groupOf({ parts: { store } }: Millpond, queue: string, group: string): Promise<Group> {
+  const [found] = await store.operations.groups({ queue, group, limit: 1 })
+  return found ?? { group, limits: null }
+}
+
+/** A limit that is the group's own is raised for it alone; one of all groups can be raised for it, or for all. */
+function groupCommands(
+  queue: string,
+  { group, limits: own }: Group,
+  limits: QueueReport['limits'],
+  limit: 'running' | 'rate',
+): string[] {
+  const most = limit === 'running' ? 'N' : 'N/s'
+  const isOwn = (own?.[limit] ?? null) !== null
+  // The limits of all groups do not hold for the jobs without one.
+  const isAll = !isOwn && group !== '' && (limits?.group?.[limit] ?? null) !== null
+  if (!isOwn && !isAll) return [limit === 'rate' ? PAUSE_ENDS : `millpond limits ${queue} --group ${quoted(group)}`]
+  return [
+    `millpond limits ${queue} --group ${quoted(group)} --${limit} ${most}`,
+    ...(isAll ? [`millpond limits ${queue} --group-${limit} ${most}, for every group`] : []),
+  ]
 }
 
 /** For a shell. */

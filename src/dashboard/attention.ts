@@ -15,12 +15,14 @@ export interface Recent {
 }
 
 export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent): Attention[] {
-  const { queue, counts, nextStart, groupsAtLimit } = stats
+  const { queue, counts } = stats
   const found: Attention[] = []
   const add = (level: Attention['level'], kind: Attention['kind'], text: string) =>
     found.push({ queue, kind, level, text })
   const noWorker = noWorkerText(stats)
   if (noWorker !== undefined) add('alarm', 'noWorker', noWorker)
+  if (view.silent !== null)
+    add('warning', 'silent', `${view.silent}: perhaps killed; what runs there comes back when its lease ends`)
   const held = counts.waiting + counts.scheduled + counts.blocked
   if (stats.capacity !== null && held >= stats.capacity)
     add('alarm', 'full', `full: ${number(held)} of ${number(stats.capacity)}`)
@@ -42,10 +44,25 @@ export function attentionOf(stats: QueueStats, view: QueueView, recent: Recent):
     )
   if (stats.paused) add('warning', 'paused', counts.waiting > 0 ? `paused, ${jobs(counts.waiting)}` : 'paused')
   if (counts.waiting > 0) found.push(...waitingAttention(stats, view))
-  if (groupsAtLimit > 0)
-    add('warning', 'groups', `${number(groupsAtLimit)} ${groupsAtLimit === 1 ? 'group is' : 'groups are'} at the limit`)
-  if (counts.waiting > 0 && nextStart === null) add('warning', 'limit', `at its limit: ${number(counts.running)} run`)
-  else if (counts.waiting > 0 && (nextStart ?? 0) > 0) add('warning', 'limit', 'held back by its rate')
+  found.push(...heldAttention(stats))
+  return found
+}
+
+/** What its limits and rates hold back, and where on the page they are raised. */
+function heldAttention({ queue, counts, limits, nextStart, groupsAtLimit }: QueueStats): Attention[] {
+  const found: Attention[] = []
+  const add = (kind: Attention['kind'], text: string) => found.push({ queue, kind, level: 'warning', text })
+  if (groupsAtLimit > 0) {
+    const text = `${number(groupsAtLimit)} ${groupsAtLimit === 1 ? 'group is' : 'groups are'} at the limit`
+    const all = limits?.groupRunning == null ? '' : ', “Running at once, each group” under Settings for all'
+    add('groups', `${text}: “Limits …” under Groups raises it for one${all}`)
+  }
+  if (counts.waiting > 0 && nextStart === null) {
+    add('limit', `at its limit: ${number(counts.running)} run; “Running at once” under Settings raises it`)
+  } else if (counts.waiting > 0 && (nextStart ?? 0) > 0) {
+    if (limits?.rate == null) add('limit', 'held back by a pause that a handler asked for; it ends by itself')
+    else add('limit', 'held back by its rate; “Rate of starts” under Settings raises it')
+  }
   return found
 }
 
@@ -62,12 +79,18 @@ function noWorkerText({ counts: { waiting, running }, lastClaim, paused }: Queue
 }
 
 function waitingAttention(
-  { queue, paused, oldestWaiting }: QueueStats,
-  { slots, needed, busy }: QueueView,
+  { queue, paused, oldestWaiting, counts, nextStart }: QueueStats,
+  { slots, needed, busy, arrivals, completions }: QueueView,
 ): Attention[] {
   const found: Attention[] = []
-  if (needed !== null && slots > 0 && needed > slots && busy >= slots) {
-    const text = `${number(needed)} slots would keep up, ${number(slots)} are there`
+  // Heartbeats tell of busy slots every 15 s only.
+  const isBusy = slots > 0 && Math.max(busy, counts.running) >= slots
+  const isShort = needed !== null && needed > slots
+  const grows = arrivals !== null && completions !== null && arrivals > completions
+  if (isBusy && !paused && (isShort || (grows && nextStart === 0))) {
+    const all = slots === 1 ? 'the only slot is busy' : `all ${number(slots)} slots are busy`
+    const why = isShort ? `${number(needed)} would keep up` : 'the queue grows'
+    const text = `${all}, and ${why}: more workers or a higher concurrency is needed`
     found.push({ queue, kind: 'slots', level: 'warning', text })
   }
   if (!paused && oldestWaiting !== null && oldestWaiting > LATE) {

@@ -23,6 +23,7 @@ import { fileAnswer, guarded, jsonAnswer } from './answers.ts'
 import { bulk } from './bulk.ts'
 import type { Callers } from './callers.ts'
 import { Call } from './context.ts'
+import { count } from './count.ts'
 import { pageFiles } from './page-files.ts'
 import { pollerOf } from './poller.ts'
 import * as reads from './reads.ts'
@@ -33,7 +34,7 @@ import { tickStream } from './stream.ts'
 type Operation = (call: Call, body: object) => Promise<object>
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  ...{ queue: reads.queue, jobs: reads.jobs, job: reads.job, workers: reads.workers },
+  ...{ queue: reads.queue, jobs: reads.jobs, job: reads.job, workers: reads.workers, count },
   ...{ pause: actions.pause, resume: actions.resume, override: actions.override, clear: actions.clear },
   ...{ limitGroup: actions.limitGroup, requeue: actions.requeue, cancel: actions.cancel, remove: actions.remove },
   ...{ update: actions.update, bulk, schedules: schedules.schedules, runSchedule: schedules.runSchedule },

@@ -5,13 +5,15 @@
  *
  * What was seen is kept while idle, so that a page that is opened again begins with it.
  */
-import { ACTIONS_QUEUE } from '../pond/actions.ts'
+import { isShown } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { type QueuePlan, queuePlan } from '../pond/plan.ts'
 import { queueReport } from '../pond/stats.ts'
+import { isSilent, silentText } from '../pond/worker-info.ts'
 import type { QueueStats, WorkerRecord } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
+import { lanesOf } from '../values/worker-text.ts'
 import { ALERTS_QUEUE, firingAlerts } from './alerts.ts'
 import { attentionOf } from './attention.ts'
 import { History } from './history.ts'
@@ -106,18 +108,19 @@ export class Poller {
     const { store } = this.#pond.parts
     const { operations, capabilities } = store
     this.#pond.stopping.throwIfAborted()
-    const [all, workers] = await Promise.all([
+    const [told, workers] = await Promise.all([
       operations.stats({ minutes: capabilities.histograms ? MINUTES : 0 }),
       capabilities.workers ? operations.workers({}) : [],
     ])
+    // Of the log of actions there is a page.
+    const all = told.filter(isShown)
     const now = Date.now()
     const byQueue = Map.groupBy(workers, ({ queue }) => queue)
     const queues: Seen[] = []
     const isWatched = all.some(({ queue }) => queue === ALERTS_QUEUE)
     const attention: Attention[] = isWatched ? await firingAlerts(store) : []
     const points = new Map<string, Point>()
-    // Of the log of actions there is a page.
-    for (const stats of all.filter(({ queue }) => queue !== ACTIONS_QUEUE).slice(0, MAX_QUEUES)) {
+    for (const stats of all.slice(0, MAX_QUEUES)) {
       const view = this.#view(stats, byQueue.get(stats.queue) ?? [], now)
       queues.push(view)
       attention.push(...attentionOf(stats, { ...view, may: NOTHING }, this.#history.recent(stats.queue)))
@@ -133,12 +136,14 @@ export class Poller {
     this.#history.add(stats, now, wait.p95 ?? null)
     const { arrivals, completions, failures } = this.#history.rates(stats.queue)
     const plan = planOf(stats)
-    const slots = workers.reduce((sum, worker) => sum + worker.slots, 0)
-    const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
+    const alive = workers.filter((one) => !isSilent(one))
+    const slots = alive.reduce((sum, worker) => sum + worker.slots, 0)
+    const busy = alive.reduce((sum, worker) => sum + worker.busy, 0)
     return {
       ...{ name: stats.queue, paused, capacity, counts, arrivals, completions, failures, oldest: oldestWaiting },
       wait: { p50: wait.p50 ?? null, p95: wait.p95 ?? null, p99: wait.p99 ?? null },
-      ...{ workers: workers.length, slots, busy, needed: plan?.measured.work == null ? null : plan.workers },
+      ...{ lanes: lanesOf(alive), silent: silentText(workers) ?? null },
+      ...{ workers: alive.length, slots, busy, needed: plan?.measured.work == null ? null : plan.workers },
       drain: drainOf(counts.waiting, arrivals, completions),
       overridden: Object.keys(overrides).length > 0,
     }

@@ -2,7 +2,7 @@
 import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import type { Capabilities, DataFilter, JobState } from '../store.ts'
+import type { Capabilities, DataFilter, JobState, Lane } from '../store.ts'
 import type { ActionEvent } from '../values/events.ts'
 import type { GroupRecord } from '../values/limits.ts'
 
@@ -17,7 +17,7 @@ export interface May {
 /** Something that a person should look at. */
 export interface Attention {
   queue: string
-  kind: 'alert' | 'noWorker' | 'full' | 'dead' | 'paused' | 'limit' | 'groups' | 'slots' | 'lost' | 'late'
+  kind: 'alert' | 'noWorker' | 'silent' | 'full' | 'dead' | 'paused' | 'limit' | 'groups' | 'slots' | 'lost' | 'late'
   level: 'alarm' | 'warning'
   text: string
 }
@@ -41,9 +41,14 @@ export interface QueueView {
   /** Milliseconds, over the last five minutes. */
   wait: { p50: number | null; p95: number | null; p99: number | null }
   oldest: number | null
+  /** Of these and their slots, those that are not silent. */
   workers: number
   slots: number
   busy: number
+  /** Those of the slots that are kept for urgent jobs, the highest priority first. */
+  lanes: readonly Lane[] | null
+  /** Workers that missed two heartbeats, in words. */
+  silent: string | null
   /** Workers that are needed, by `plan`; null: nothing was measured. */
   needed: number | null
   /** Milliseconds until no job waits, as it goes now; null: it does not shrink, or nothing is known. */
@@ -179,6 +184,14 @@ export interface JobsPage {
   may: May
 }
 
+/** How many jobs a search finds. `more`: at least `count`. `estimate`: `looked` of the `total` of the state were looked at. */
+export interface CountView {
+  kind: 'exact' | 'more' | 'estimate'
+  count: number
+  looked: number
+  total: number
+}
+
 export interface QueuePage {
   may: May
   report: QueueReport
@@ -193,8 +206,13 @@ export interface WorkerRow {
   pid: number
   slots: number
   busy: number
+  lanes: readonly Lane[] | null
   since: number
   seen: number
+  /** Milliseconds since then, when the store was asked. */
+  silence: number
+  /** It missed two heartbeats. */
+  silent: boolean
   /** Jobs that it runs now, of the first ones looked at. */
   jobs: { id: string; startedAt: number | null }[]
 }

@@ -4,7 +4,7 @@
  */
 import '../values/runtime.ts'
 import type { Store } from '../store.ts'
-import { isLasting, openExisting } from '../stores/existing.ts'
+import { assertMigrated, isLasting, openExisting } from '../stores/existing.ts'
 import { openStore } from '../stores/open.ts'
 import { MillpondError } from '../values/errors.ts'
 import { dryRun, Mover, wanted } from './mover.ts'
@@ -29,8 +29,8 @@ export type { LeftReason } from './target.ts'
  * Moves jobs. The same call goes on where an earlier one ended, however it ended.
  * @param source what is at its end is removed there once the target has it
  * @throws InvalidOption: both are the same store, or one is `memory:`. QueueUnknown: the source has no such queue. NotSupported: the
- *   target cannot keep a setting of a queue, or schedules. Nothing was moved then. And the errors of both stores. Those that may pass are
- *   waited for first, for a minute each
+ *   target cannot keep a setting of a queue, or schedules. StoreVersion: the source of a dry run has older tables. Nothing was moved then.
+ *   And the errors of both stores. Those that may pass are waited for first, for a minute each
  */
 export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
   const checked = checkedMoveOptions(options)
@@ -39,7 +39,7 @@ export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptio
   const stop = checked.signal ?? new AbortController().signal
   const opened: { close(): Promise<void> }[] = []
   try {
-    const { from, store } = await openedSource(source, opened, onTrouble, stop, checked.headers !== false)
+    const { from, store } = await openedSource(source, opened, onTrouble, stop, checked)
     await assertNamed(from, checked.queues)
     if (checked.follow !== true) await assertQueues(from, checked.queues)
     const schedules = store === undefined || checked.settings === false ? [] : await schedulesOf(store, checked.queues)
@@ -71,13 +71,15 @@ async function openedSource(
   opened: { close(): Promise<void> }[],
   onTrouble: (error: MillpondError) => void,
   stop: AbortSignal,
-  headers: boolean,
+  { headers = true, dryRun: isDry = false }: MoveOptions,
 ): Promise<{ from: Source; store?: Store }> {
   const rival = isStore(end) ? undefined : await openRival(String(end), onTrouble, stop)
   if (rival !== undefined) {
     opened.push(rival)
     return { from: rival }
   }
+  // Looking must not keep programs of an older version from starting again.
+  if (isDry && !isStore(end)) await assertMigrated(String(end)).catch(alsoRivals)
   const found = isStore(end) ? end : await openExisting(end).catch(alsoRivals)
   if (!isStore(end)) opened.push(found)
   const store = retrying(found, onTrouble, stop)

@@ -8,6 +8,9 @@ import { newId } from '../values/ids.ts'
 import { jobInfo } from '../values/job.ts'
 
 export const ACTIONS_QUEUE = 'millpond.actions'
+/** Whether a list of queues for people and metrics has it. The log is told of where its queue is asked for by name. */
+export const isShown = ({ queue }: { queue: string }): boolean => queue !== ACTIONS_QUEUE
+
 /** Milliseconds after which a process gives the queue its keeping time again: somebody may have removed the queue. */
 const CONFIGURED = 60_000
 

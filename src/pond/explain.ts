@@ -3,6 +3,8 @@ import type { JobRecord, JobState, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LAST_TIME } from '../values/duration.ts'
+import { silentFor } from '../values/worker-text.ts'
+import { isSilent } from './worker-info.ts'
 
 /** What keeps a job from running. */
 export type WaitReason =
@@ -58,7 +60,16 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
   if (state === 'blocked') reasons.push(await parentsReason(store, record))
   if (record.follows) reasons.push({ kind: 'follows', key: record.key ?? '' })
   else if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
-  return { id, queue, state, reasons, text: textOf(record, reasons) }
+  const silent = state === 'running' ? await silenceOf(store, record) : ''
+  return { id, queue, state, reasons, text: textOf(record, reasons, silent) }
+}
+
+/** Of the worker of a running job: what is to be said if it is silent. */
+async function silenceOf({ operations, capabilities }: Store, { queue, worker }: JobRecord): Promise<string> {
+  if (!capabilities.workers) return ''
+  const own = (await operations.workers({ queue })).find(({ id }) => id === worker)
+  if (own === undefined || !isSilent(own)) return ''
+  return `, which is ${silentFor(own.silence)}: it may have been killed, and the job comes back when its lease ends`
 }
 
 async function parentsReason(store: Store, { id, waitsFor = 0 }: JobRecord): Promise<WaitReason> {
@@ -115,8 +126,8 @@ async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): P
   return reasons
 }
 
-function textOf({ id, state, worker }: JobRecord, reasons: readonly WaitReason[]): string {
-  if (state === 'running') return `Job ${id} runs on worker ${worker}.`
+function textOf({ id, state, worker }: JobRecord, reasons: readonly WaitReason[], silent: string): string {
+  if (state === 'running') return `Job ${id} runs on worker ${worker}${silent}.`
   if (state !== 'blocked' && state !== 'waiting' && state !== 'scheduled') return `Job ${id} is ${state}.`
   if (reasons.length === 0) return `Job ${id} waits for a free worker; nothing else holds it back.`
   return `Job ${id} waits: ${reasons.map(wordsOf).join('; ')}.`

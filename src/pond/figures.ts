@@ -1,6 +1,7 @@
 /** What metrics are made of. Two calls, which cost the same however many jobs there are. */
 import type { QueueStats, Store, WorkerRecord } from '../store.ts'
 import { ALL_MINUTES } from '../values/histogram.ts'
+import { isShown } from './actions.ts'
 
 export interface Figures {
   /** With histograms since the queue came to be. */
@@ -16,5 +17,5 @@ export async function figures({ operations, capabilities }: Store): Promise<Figu
     operations.stats({ minutes: ALL_MINUTES }),
     capabilities.workers ? operations.workers({}) : null,
   ])
-  return { queues, isExact: capabilities.counts, workers }
+  return { queues: queues.filter(isShown), isExact: capabilities.counts, workers }
 }

@@ -15,6 +15,7 @@ import type { SealOptions } from '../values/seal.ts'
 import { MAX_SEAL } from '../values/sealed-form.ts'
 import { within } from '../values/within.ts'
 import { Sweeper } from '../worker/sweeper.ts'
+import { isShown } from './actions.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
@@ -266,14 +267,15 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * The same as `queue.stats`, for every queue.
+   * The same as `queue.stats`, for every queue but `millpond.actions`, the log of actions: that one is told of by its name alone.
    * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
    * @throws InvalidOption, Closed, `Store…`
    */
   async stats(options: StatsOptions = {}): Promise<QueueReport[]> {
     this.#assertOpen()
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
-    return (await this.#store.operations.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
+    const all = await this.#store.operations.stats({ minutes })
+    return all.filter(isShown).map((stats) => queueReport(stats.queue, stats))
   }
 
   /** @internal What metrics are made of. @throws Closed, `Store…` */

@@ -70,6 +70,6 @@ export class PondWorkers {
   }
 }
 
-function beatOf({ id, queue, load }: Worker) {
-  return { id, queue, slots: load.slots, busy: load.running }
+function beatOf({ id, queue, load, lanes }: Worker) {
+  return { id, queue, slots: load.slots, busy: load.running, lanes }
 }

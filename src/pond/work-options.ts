@@ -1,5 +1,5 @@
 /** The options of `queue.work`, and what a worker makes of them. */
-import type { Store } from '../store.ts'
+import type { Lane, Store } from '../store.ts'
 import { lacking, needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
@@ -7,7 +7,7 @@ import { MillpondError } from '../values/errors.ts'
 import type { PondEmitter } from '../values/events.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
 import type { BatchSettings } from '../worker/batch-slots.ts'
-import { type Lane, Lanes } from '../worker/lanes.ts'
+import { Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
 import { type IsolateOptions, isIsolate, processesOf } from './isolate-options.ts'
 

@@ -204,6 +204,15 @@ export const workerList = reply('Workers', {
       slots: described(count, 'How many jobs it runs at once.'),
       busy: described(count, 'How many of them are taken.'),
       seen: described(time, 'When it was last heard of.'),
+      silence: described(count, 'Milliseconds since then, by the clock of the store.'),
+      silent: described(
+        boolean,
+        'It missed two heartbeats: it may have been killed, and its jobs come back when their leases end.',
+      ),
+      lanes: described(
+        nullable(array(object({ minPriority: integer(1, 9), reserve: count }))),
+        'The slots that it keeps for urgent jobs, the highest priority first; null: none, or its process is too old to tell.',
+      ),
     }),
   ),
 })

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { schemaState } from './doctor.ts'
-import { openStore } from './open.ts'
+import { durableUrl, openStore } from './open.ts'
 
 /** @throws StoreUnavailable: there is no such SQLite file. InvalidOption: memory is empty at the start of a process. As `openStore` does */
 export async function openExisting(url: unknown): Promise<Store> {
@@ -15,10 +15,11 @@ export async function openExisting(url: unknown): Promise<Store> {
 }
 
 /** @throws StoreUnavailable */
-export async function assertExists(url: unknown): Promise<void> {
-  if (!/^sqlite:/i.test(String(url))) return
+export async function assertExists(given: unknown): Promise<void> {
+  const url = durableUrl(String(given))
+  if (!/^sqlite:/i.test(url)) return
   const { settingsOf } = await import('./sqlite/settings.ts')
-  const { path } = settingsOf(String(url), {})
+  const { path } = settingsOf(url, {})
   if (!existsSync(path))
     throw new MillpondError('StoreUnavailable', `there is no SQLite file ${path}; look at the path`)
 }
@@ -30,7 +31,8 @@ const WITH_TABLES = /^(sqlite|postgres|postgresql):/i
  * For whoever only looks: an older program could not start any more on tables that were brought up to date by the way.
  * @throws StoreVersion: the tables are older than this release. StoreUnavailable: there are none. As `schemaState` does
  */
-export async function assertMigrated(url: string): Promise<void> {
+export async function assertMigrated(given: string): Promise<void> {
+  const url = durableUrl(given)
   if (!WITH_TABLES.test(url)) return
   await assertExists(url)
   const { found, newest } = await schemaState(url)

@@ -65,6 +65,13 @@ async function openSpilling(url: string, options: StoreOptions, spill: unknown):
   return spillOver(store, state, await openStore(given, { ...clock, ...own }))
 }
 
+/** The durable store that a URL leads to: where `memory:` spills to one, that one's. */
+export function durableUrl(url: string): string {
+  if (!/^memory:/i.test(url)) return url
+  const { spill } = spillOf(url, {})
+  return typeof spill === 'string' ? spill : url
+}
+
 /** What the code says beats what the URL says. */
 function spillOf(text: string, { spill, ...options }: StoreOptions): StoreOptions & { url: string; spill?: unknown } {
   const end = text.indexOf('?')

@@ -106,8 +106,8 @@ export class Course {
   }
 
   #beat(): Promise<unknown> {
-    const workers = this.#parts.workers().map(({ id, queue, load }) => {
-      return { id, queue, slots: load.slots, busy: load.running, host: hostname(), pid: process.pid }
+    const workers = this.#parts.workers().map(({ id, queue, load, lanes }) => {
+      return { id, queue, slots: load.slots, busy: load.running, lanes, host: hostname(), pid: process.pid }
     })
     return this.#parts.store.operations.heartbeat({ workers, gone: [] })
   }

@@ -163,6 +163,14 @@ export interface BulkStep {
   now: number
 }
 
+/** Slots that a worker keeps for urgent jobs. */
+export interface Lane {
+  /** The lowest priority that may hold the reserved slots; 1 to 9. Two lanes do not have the same. */
+  minPriority: number
+  /** How many slots jobs of a lower priority do not get; at least 1. All lanes together leave at least one slot. */
+  reserve: number
+}
+
 /** A worker, as its process tells of it. One that claims from several queues has an entry for each. */
 export interface WorkerBeat {
   /** As `worker` of claims. */
@@ -174,6 +182,8 @@ export interface WorkerBeat {
   slots: number
   /** How many of them are taken. */
   busy: number
+  /** The highest first. null: none, or its process is too old to tell. */
+  lanes?: readonly Lane[] | null
 }
 
 export interface Heartbeat {
@@ -183,11 +193,13 @@ export interface Heartbeat {
 }
 
 /** A worker that was heard of in the last minute. Times are the store's, in milliseconds since 1970. */
-export interface WorkerRecord extends WorkerBeat {
+export interface WorkerRecord extends Required<WorkerBeat> {
   /** First heard of. */
   since: number
   /** Last heard of. */
   seen: number
+  /** Milliseconds since then, by the store's clock. */
+  silence: number
 }
 
 /** All that `configure` sets of a queue. */

@@ -9,15 +9,9 @@
  */
 
 import { MillpondError } from '../values/errors.ts'
+import type { Lane } from '../values/requests.ts'
 import type { Attempt } from './attempt.ts'
 import type { Wanted } from './starter.ts'
-
-export interface Lane {
-  /** The lowest priority that may hold the reserved slots; 1 to 9. Two lanes do not have the same. */
-  minPriority: number
-  /** How many slots jobs of a lower priority do not get; at least 1. All lanes together leave at least one slot. */
-  reserve: number
-}
 
 /** Jobs of a priority lower than `below` hold `most` slots at the most. */
 interface Bound {
@@ -29,6 +23,8 @@ const ABOVE_ALL = 10
 
 export class Lanes {
   /** The highest first. */
+  readonly all: readonly Lane[]
+  /** The highest first. */
   readonly #bounds: readonly Bound[]
 
   /** @throws InvalidOption */
@@ -36,7 +32,10 @@ export class Lanes {
     const bounds: Bound[] = [{ below: ABOVE_ALL, most: concurrency }]
     let most = concurrency
     let last = ABOVE_ALL
-    for (const { minPriority, reserve } of [...lanes].sort((a, b) => b.minPriority - a.minPriority)) {
+    this.all = lanes
+      .map(({ minPriority, reserve }) => ({ minPriority, reserve }))
+      .sort((a, b) => b.minPriority - a.minPriority)
+    for (const { minPriority, reserve } of this.all) {
       if (minPriority === last) throw invalid(`two of them have the minPriority ${minPriority}`)
       most -= reserve
       last = minPriority

@@ -15,7 +15,7 @@ const SILENCE = DEFAULTS.store.workerSilence
 /** Callers over HTTP that are told of; they choose their names. */
 const MAX_CALLERS = 1000
 
-type Entry = Pick<WorkerBeat, 'id' | 'queue' | 'slots' | 'busy'>
+type Entry = Omit<WorkerBeat, 'host' | 'pid'>
 
 export class WorkerRegistry {
   readonly #store: Store

@@ -11,7 +11,7 @@
  */
 
 import { atEndOfTick } from '../batch/batcher.ts'
-import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
+import type { Claimed, Encoded, FailOutcome, HoldOutcome, Lane, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from '../values/close-options.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
@@ -150,6 +150,11 @@ export class Worker implements AsyncDisposable {
   /** How many handlers run now, of how many at most, and how many jobs are claimed for the next ones. */
   get load(): { running: number; buffered: number; slots: number } {
     return { running: this.#slots.taken, buffered: this.#buffer.size, slots: this.#settings.concurrency }
+  }
+
+  /** @internal The slots that it keeps for urgent jobs, the highest priority first; null: none. */
+  get lanes(): readonly Lane[] | null {
+    return this.#settings.lanes?.all ?? null
   }
 
   /** @internal The attempts that have a slot. */

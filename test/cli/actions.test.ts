@@ -6,6 +6,7 @@ import { run } from '../../src/cli/run.ts'
 import { VERBS } from '../../src/cli/verbs/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { ACTIONS_QUEUE } from '../../src/pond/actions.ts'
+import { metrics } from '../../src/web/metrics.ts'
 import { after as undo } from '../support/cleaning.ts'
 import { ran } from './in-process.ts'
 import { freshUrl } from './stores.ts'
@@ -75,4 +76,27 @@ test('every verb that changes something', async (t) => {
     ['cli', 'removeQueue', 6, {}],
     ['mcp', 'pause', 1, {}],
   ])
+})
+
+test('its queue is listed nowhere, and shown by its name', async (t) => {
+  const url = freshUrl(t, 'sqlite')
+  const pond = await Millpond.open(url)
+  undo(t, () => pond.close({ timeout: 100 }))
+  await pond.queue('q').push(1)
+  assert.equal((await ran(['pause', 'q', '--store', url])).code, 0)
+  for (const args of [['stats'], ['stats', '--json'], ['top', '--once'], ['explain'], ['doctor', '--all']]) {
+    const { out } = await ran([...args, '--store', url])
+    assert.doesNotMatch(out, /millpond\.actions/, args.join(' '))
+    assert.match(out, /\bq\b/, args.join(' '))
+  }
+  const named = await ran(['stats', ACTIONS_QUEUE, '--store', url])
+  assert.match(named.out, /^done +1$/m)
+  assert.equal((await ran(['jobs', ACTIONS_QUEUE, '--store', url])).code, 0)
+  const metricsText = await (await metrics(pond)(new Request('http://localhost/metrics'))).text()
+  assert.match(metricsText, /^millpond_queues 1$/m)
+  assert.doesNotMatch(metricsText, /millpond\.actions/)
+  // A move leaves nothing behind.
+  const target = freshUrl(t, 'sqlite')
+  assert.match((await ran(['move', url, target])).out, /^millpond\.actions .* 1 /m)
+  assert.match((await ran(['stats', ACTIONS_QUEUE, '--store', target])).out, /^done +1$/m)
 })

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
@@ -10,7 +12,7 @@ import type { Finding } from '../../src/stores/examination.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { server } from '../stores/postgres-fixture.ts'
 import { clear, freshPrefix as rabbitPrefix } from '../stores/rabbitmq-fixture.ts'
-import { after } from '../support/cleaning.ts'
+import { after, scratch } from '../support/cleaning.ts'
 import { millpond } from './fixture.ts'
 import { ran } from './in-process.ts'
 import { freshUrl, onStores } from './stores.ts'
@@ -84,6 +86,11 @@ onStores('verbs that look refuse older tables, and change nothing in them', asyn
   await pond.queue('mails').push(1)
   await pond.close()
   await change(kind === 'postgres' ? 'update META set version = 1' : "update META set value = 1 where key = 'version'")
+  const refused = async (args: string[]) => {
+    const { code, err } = await ran(args)
+    assert.deepEqual([code, /StoreVersion: .* version 1, .* millpond migrate brings/.test(err)], [1, true], err)
+    assert.match((await ran(['migrate', '--dry-run', '--store', url])).out, /^Version 1 is there/)
+  }
   for (const args of [
     ['stats'],
     ['explain', 'mails'],
@@ -91,10 +98,14 @@ onStores('verbs that look refuse older tables, and change nothing in them', asyn
     ['pause', 'mails'],
     ['push', 'mails', '1', '--dry-run'],
   ]) {
-    const { code, err } = await ran([...args, '--store', url])
-    assert.deepEqual([code, /StoreVersion: .* version 1, .* millpond migrate brings/.test(err)], [1, true], err)
-    assert.match((await ran(['migrate', '--dry-run', '--store', url])).out, /^Version 1 is there/)
+    await refused([...args, '--store', url])
   }
+  const target = `sqlite:${join(scratch(t), 'target.db')}`
+  await refused(['move', url, target, '--dry-run'])
+  await refused(['stats', '--store', `memory:?spill=${encodeURIComponent(url)}`])
+  const typo = await ran(['stats', '--store', `memory:?spill=${encodeURIComponent(target)}`])
+  assert.match(typo.err, /there is no SQLite file/)
+  assert.equal(existsSync(target.slice('sqlite:'.length)), false)
 })
 
 test('sqlite: a missing index, one that was changed, a stuck lease, sync=normal', async (t) => {

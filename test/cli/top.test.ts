@@ -31,7 +31,8 @@ function sample(
   }))
   const seen = new Date()
   const workers = queues.map(({ queue }) => ({
-    ...{ id: `w-${queue}`, queue, host: 'one', pid: 1, slots: 50, busy: 2, since: seen, seen },
+    ...{ id: `w-${queue}`, queue, host: 'one', pid: 1, slots: 50, busy: 2, lanes: null, since: seen, seen },
+    ...{ silence: 0, silent: false },
   }))
   return { at, reports, workers }
 }

@@ -59,6 +59,7 @@ describe('the search box', { skip: noBrowser }, () => {
     await box.pressSequentially('state:dead group:tenant-2 ')
     await until(async () => (await rows.count()) === 3, 'three jobs without Enter')
     assert.equal(await box.inputValue(), 'state:dead group:tenant-2 ')
+    await page.getByText('3 jobs match', { exact: true }).waitFor()
     await box.pressSequentially('error:timeout')
     await page.getByText('TIMEOUT is not timeout').waitFor()
     assert.equal(await box.inputValue(), 'state:dead group:tenant-2 error:timeout')

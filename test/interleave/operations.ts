@@ -221,7 +221,8 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     case 'settings':
       return calls.settings({ queue }).then(() => nothing)
     case 'heartbeat': {
-      const worker = { id: 'w', queue, host: 'h', pid: 1, slots: 10, busy: 0 }
+      const lanes = [{ minPriority: 8, reserve: 2 }]
+      const worker = { id: 'w', queue, host: 'h', pid: 1, slots: 10, busy: 0, lanes }
       return calls.heartbeat({ workers: [worker], gone: ['v'] }).then(() => nothing)
     }
     case 'kill':

@@ -48,7 +48,8 @@ export async function everything(store: Store): Promise<void> {
   await store.operations.remove({ ids: [later.id] })
   await store.operations.restore({ records })
   await store.operations.remove({ ids: [later.id] })
-  const beat = { id: 'w', queue: 'q', host: 'h', pid: 1, slots: 1, busy: 0 }
+  const lanes = [{ minPriority: 8, reserve: 1 }]
+  const beat = { id: 'w', queue: 'q', host: 'h', pid: 1, slots: 2, busy: 0, lanes }
   await store.operations.heartbeat({ workers: [beat], gone: ['v'] })
   assert.equal((await store.operations.workers({ queue: 'q' })).length, 1)
   await store.operations.push({ jobs: newJobs(2, { queue: 'gone' }) })

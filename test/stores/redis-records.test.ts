@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { NewJob, Store } from '../../src/store.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
+import { unpack } from '../../src/stores/redis/wire.ts'
 import { newId } from '../../src/values/ids.ts'
 import { claim, first } from '../conformance/suite.ts'
 import { EPOCH } from '../conformance/vectors.ts'
@@ -143,4 +144,17 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       )
     }
   })
+
+  onStore(
+    'earlier clients read a worker with lanes: all behind its host are numbers',
+    async ({ store, client, key }) => {
+      const lanes = [{ minPriority: 8, reserve: 2 }]
+      const worker = { id: 'w', queue: 'q', host: 'h', pid: 7, slots: 10, busy: 1, lanes }
+      await store.operations.heartbeat({ workers: [worker], gone: [] })
+      const workers = `${/\{[^:}]*/.exec(key('queue'))?.[0]}}:workers`
+      const kept = await client.hgetBuffer(workers, 'w')
+      assert.ok(kept, workers)
+      assert.deepEqual(unpack(kept), [['q', 'h', 7, 10, 1, EPOCH, EPOCH, 8, 2]])
+    },
+  )
 })

@@ -11,6 +11,7 @@ import { optionName, settingText } from '../settings-text.ts'
 const MANY_LOST = { share: 0.01, count: 10 }
 
 const PROBLEMS: readonly Attention['kind'][] = ['noWorker', 'workersGone', 'full']
+const WARNINGS: readonly Attention['kind'][] = ['paused', 'silent']
 
 export async function examineQueues({ pond, store }: Opened): Promise<Finding[]> {
   const reports = await pond.stats()
@@ -32,7 +33,7 @@ function queueFindings(report: QueueReport, workers: Heard): Finding[] {
   const { queue, totals, overrides } = report
   const found: Finding[] = attentionTo(report, workers).map(({ kind, text, action }) => ({
     check: kind,
-    level: PROBLEMS.includes(kind) ? 'problem' : kind === 'paused' ? 'warning' : 'note',
+    level: PROBLEMS.includes(kind) ? 'problem' : WARNINGS.includes(kind) ? 'warning' : 'note',
     text: `${queue}: ${text}`,
     action,
   }))

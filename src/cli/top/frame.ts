@@ -88,7 +88,9 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
     lines.reduce((total, line) => total + (figure(line) ?? 0), 0)
   const isKnown = lines.some(({ arrivals }) => arrivals !== null)
   const total = (figure: (line: QueueLine) => number | null) => (isKnown ? perSecond(sum(figure)) : NONE)
-  const processes = new Set((now.workers ?? []).map(({ host, pid }) => `${host} ${pid}`)).size
+  const alive = (now.workers ?? []).filter(({ silent }) => !silent)
+  const processes = new Set(alive.map(({ host, pid }) => `${host} ${pid}`)).size
+  const silent = (now.workers?.length ?? 0) - alive.length
   const states = (['waiting', 'running', 'scheduled', 'dead'] as const).map(
     (state) => `${state} ${short(sum(({ report }) => report.counts[state]))}`,
   )
@@ -97,7 +99,8 @@ function headOf({ now, store, clock, minutes, trouble }: Frame, lines: readonly 
     `out ${total((line) => line.completions)}/s`,
     `failed ${total((line) => line.failures)}/s`,
   ]
-  const workers = `${counted(now.workers?.length ?? 0, 'worker')} in ${counted(processes, 'process', 'processes')}`
+  const theirs = `${counted(alive.length, 'worker')} in ${counted(processes, 'process', 'processes')}`
+  const workers = `${theirs}${silent > 0 ? `, ${silent} silent` : ''}`
   const slots = `${short(sum(({ busy }) => busy))} of ${short(sum(({ slots }) => slots))} slots busy`
   return [
     {

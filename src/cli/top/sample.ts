@@ -17,6 +17,7 @@ export interface QueueLine {
   arrivals: number | null
   completions: number | null
   failures: number | null
+  /** Those that are not silent. */
   workers: number
   slots: number
   busy: number
@@ -32,7 +33,7 @@ export function linesOf(now: Sample, before: Sample | undefined): QueueLine[] {
       // A queue that was removed and made anew counts from 0.
       return Math.max(0, report.totals[total] - earlier.totals[total]) / seconds
     }
-    const own = (now.workers ?? []).filter(({ queue }) => queue === report.queue)
+    const own = (now.workers ?? []).filter(({ queue, silent }) => queue === report.queue && !silent)
     return {
       queue: report.queue,
       report,

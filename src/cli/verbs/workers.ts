@@ -1,15 +1,17 @@
 /** `millpond workers` */
+
 import { defined } from '../../values/options.ts'
+import { lanesText, silentFor } from '../../values/worker-text.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
-import { ago, grouped } from '../figures.ts'
+import { ago, counted, grouped, lasting, NONE } from '../figures.ts'
 import { knownQueue, withStore } from '../open.ts'
 import { table } from '../table.ts'
 import { defineVerb, EXIT } from '../verb.ts'
 
 export const verb = defineVerb({
   name: 'workers',
-  summary: 'the workers heard of in the last minute: where, since when, how busy',
+  summary: 'the workers heard of in the last minute: where, since when, how busy, which are silent',
   operands: ['[QUEUE]'],
   options: { ...STORE, ...JSON_LINES },
   async run({ args, terminal }) {
@@ -21,10 +23,22 @@ export const verb = defineVerb({
     if (args.flag('json')) for (const worker of workers) terminal.out(`${jsonText(worker)}\n`)
     else if (workers.length === 0) terminal.out('No worker was heard of in the last minute.\n')
     else {
-      const rows = workers.map(({ queue, host, pid, busy, slots, since, seen, id }) => [
-        ...[queue, host, String(pid), `${grouped(busy)}/${grouped(slots)}`, ago(since), ago(seen), id],
+      const hasLanes = workers.some(({ lanes }) => lanes !== null)
+      const rows = workers.map(({ queue, host, pid, busy, slots, since, silence, silent, lanes, id }) => [
+        ...[queue, host, String(pid), `${grouped(busy)}/${grouped(slots)}`, ago(since)],
+        silent ? silentFor(silence) : `${lasting(silence)} ago`,
+        ...(hasLanes ? [lanes === null ? NONE : lanesText(lanes, slots)] : []),
+        id,
       ])
-      terminal.out(table(terminal, ['queue', 'host', 'pid', 'busy', 'since', 'seen', 'id'], rows, { text: [1, 6] }))
+      const heads = ['queue', 'host', 'pid', 'busy', 'since', 'last heard', ...(hasLanes ? ['lanes'] : []), 'id']
+      terminal.out(table(terminal, heads, rows, { text: hasLanes ? [1, 6, 7] : [1, 6] }))
+      const silent = workers.filter((one) => one.silent).length
+      if (silent > 0) {
+        terminal.out(
+          `${counted(silent, 'worker has', 'workers have')} missed two heartbeats, and may have been killed: ` +
+            `${silent === 1 ? 'its' : 'their'} jobs come back when their leases end.\n`,
+        )
+      }
     }
     return EXIT.done
   },

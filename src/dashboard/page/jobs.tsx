@@ -1,9 +1,9 @@
 /** The jobs of a queue in one state, and changes of all that the search finds. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { JobState } from '../../store.ts'
-import type { BulkAction, JobRow, JobsPage, QueuePage, Search } from '../views.ts'
+import type { BulkAction, CountView, JobRow, JobsPage, QueuePage, Search } from '../views.ts'
 import { Bulk } from './bulk.tsx'
-import { duration } from './format.ts'
+import { count, duration } from './format.ts'
 import { serverNow, storeOf, useAsk, useLive } from './live.ts'
 import { Ago, Badge, Empty, Fault, Num, Pager } from './parts.tsx'
 import { go, jobLink, queueLink, replace } from './route.ts'
@@ -38,6 +38,7 @@ interface Props {
 export const Jobs = ({ store, queue, text, page }: Props) => {
   const [pages, setPages] = useState<readonly string[]>([])
   const [bulk, setBulk] = useState<{ action: BulkAction; search: Search; text: string } | undefined>(undefined)
+  const can = storeOf(useLive(), store)?.capabilities
   const counts = page?.report.counts
   const first = STATES.find((state) => (counts?.[state] ?? 0) > 0) ?? 'waiting'
   // The first state with jobs is looked for once, not at every change of the counts.
@@ -59,6 +60,11 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
     isReady ? { store, queue, ...search, after, limit: 50 } : undefined,
     `${search?.state} ${text}`,
   )
+  const counted = useAsk<CountView>(
+    'count',
+    isReady && can?.lists !== false ? { store, queue, ...search } : undefined,
+    `${search?.state} ${text}`,
+  )
   const state = search?.state ?? first
   const [typed, type, apply] = useTyped(text, (next, isTyping) => {
     if (ID.test(next)) go(jobLink(store, next.toLowerCase()))
@@ -73,7 +79,6 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
     if (own !== undefined && !ID.test(said) && ACTIONS[own.state].includes(action))
       setBulk({ action, search: own, text: said })
   }
-  const can = storeOf(useLive(), store)?.capabilities
   const offered = ACTIONS[state].filter((one) => can?.[NEEDS[one]] !== false)
   // Told once for each search, not at every change of the list.
   const told = useMemo(() => toldOf(answer), [`${search?.state} ${text}`, answer === undefined])
@@ -118,6 +123,7 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
       <p class="hidden" role="status">
         {isApplied && told}
       </p>
+      {isApplied && counted.answer && <Counted view={counted.answer} />}
       {isApplied && <Found store={store} text={text} state={state} errorText={search.errorText} answer={answer} />}
       {isApplied && <Pager pages={pages} next={answer?.next ?? null} turn={setPages} />}
       {bulk !== undefined && (
@@ -139,6 +145,22 @@ const toldOf = (answer: JobsPage | undefined): string =>
   answer === undefined
     ? ''
     : `${answer.jobs.length} jobs found${answer.next === null ? '' : ', and more on the next page'}`
+
+const Counted = ({ view: { kind, count: found, looked, total } }: { view: CountView }) => {
+  // That none is there is said where the table would be.
+  if (kind === 'exact' && found === 0) return null
+  if (kind === 'estimate' && found === 0) {
+    const text = `None of the first ${count(looked)} jobs matches, of about ${count(total)}.`
+    return <p class="found mute">{text}</p>
+  }
+  const number = { exact: count(found), more: `${count(found)}+`, estimate: `≈ ${count(found)}` }[kind]
+  return (
+    <p class="found mute">
+      <b>{number}</b> {found === 1 ? 'job matches' : 'jobs match'}
+      {kind === 'estimate' && `: an estimate, from the first ${count(looked)}`}
+    </p>
+  )
+}
 
 interface FoundProps {
   store: string

@@ -10,6 +10,7 @@ const ICONS: Readonly<Record<Attention['kind'], string>> = {
   ...{
     alert: '!',
     noWorker: '⌀',
+    silent: '⌀',
     full: '▣',
     dead: '✕',
     paused: '‖',

@@ -1,4 +1,5 @@
 /** One queue: its jobs, lines, groups and settings. */
+import { lanesText } from '../../values/worker-text.ts'
 import type { Attention, QueuePage } from '../views.ts'
 import { Charts } from './charts.tsx'
 import { count, duration, rate } from './format.ts'
@@ -14,7 +15,7 @@ import { Settings } from './settings.tsx'
 const TABS = ['jobs', 'charts', 'groups', 'settings'] as const
 
 /** What a queue's own page tells of why nothing goes on. */
-const HELD: readonly Attention['kind'][] = ['noWorker', 'limit']
+const HELD: readonly Attention['kind'][] = ['noWorker', 'silent', 'slots', 'limit', 'groups']
 
 interface Props {
   store: string
@@ -86,6 +87,7 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
           <Stat label="Slots busy">
             {count(view.busy)}
             <span class="mute"> / {count(view.slots)}</span>
+            {view.lanes !== null && <span class="lanes-kept mute">lanes: {lanesText(view.lanes, view.slots)}</span>}
           </Stat>
           <Stat label="Slots needed">{view.needed === null ? '–' : `≈ ${count(view.needed)}`}</Stat>
         </dl>

@@ -1,9 +1,10 @@
 /** Who works: in every process and language, with what each runs. */
+import { lanesText, silentFor } from '../../values/worker-text.ts'
 import type { WorkerRow } from '../views.ts'
-import { count } from './format.ts'
+import { count, duration } from './format.ts'
 import { useAsk, useLive } from './live.ts'
 import { Name } from './name.tsx'
-import { Ago, Asking, Empty, Fault } from './parts.tsx'
+import { Ago, Asking, Badge, Empty, Fault } from './parts.tsx'
 import { jobLink, queueLink } from './route.ts'
 
 export const Workers = () => {
@@ -63,7 +64,7 @@ const StoreWorkers = ({ store, title, knows }: { store: string; title: string | 
 }
 
 const Row = ({ store, worker }: { store: string; worker: WorkerRow }) => {
-  const { id, queue, host, pid, slots, busy, since, seen, jobs } = worker
+  const { id, queue, host, pid, slots, busy, lanes, since, silence, silent, jobs } = worker
   return (
     <tr>
       <th scope="row">
@@ -81,6 +82,7 @@ const Row = ({ store, worker }: { store: string; worker: WorkerRow }) => {
         <meter min={0} max={Math.max(1, slots)} value={busy} aria-label={`${busy} of ${slots} slots are busy`} />{' '}
         {count(busy)}
         <span class="mute"> / {count(slots)}</span>
+        {lanes !== null && <span class="lanes-kept mute">lanes: {lanesText(lanes, slots)}</span>}
       </td>
       <td data-label="Runs" class="mono">
         {jobs.slice(0, 4).map((job) => (
@@ -99,7 +101,14 @@ const Row = ({ store, worker }: { store: string; worker: WorkerRow }) => {
         <Ago at={since} />
       </td>
       <td class="num" data-label="Last heard">
-        <Ago at={seen} />
+        {silent ? (
+          <>
+            <Badge kind="warn">{silentFor(silence)}</Badge>
+            <span class="mute"> its jobs come back when their leases end</span>
+          </>
+        ) : (
+          `${duration(silence)} ago`
+        )}
       </td>
     </tr>
   )

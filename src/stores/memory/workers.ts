@@ -6,13 +6,13 @@ const SILENCE = DEFAULTS.store.workerSilence
 
 /** The workers that were heard of, by id and queue. */
 export class Workers {
-  readonly #workers = new Map<string, WorkerRecord>()
+  readonly #workers = new Map<string, Omit<WorkerRecord, 'silence'>>()
 
-  heard({ id, queue, host, pid, slots, busy }: WorkerBeat, now: number): void {
+  heard({ id, queue, host, pid, slots, busy, lanes = null }: WorkerBeat, now: number): void {
     this.forgetSilent(now)
     const key = `${queue} ${id}`
     const since = this.#workers.get(key)?.since ?? now
-    this.#workers.set(key, { id, queue, host, pid, slots, busy, since, seen: now })
+    this.#workers.set(key, { id, queue, host, pid, slots, busy, lanes, since, seen: now })
   }
 
   remove(id: string): void {
@@ -26,7 +26,8 @@ export class Workers {
   /** By when they were first heard of. */
   all(now: number): WorkerRecord[] {
     const known = [...this.#workers.values()].filter(({ seen }) => seen + SILENCE >= now)
-    return known.sort((a, b) => a.since - b.since || compare(a.id, b.id) || compare(a.queue, b.queue))
+    const told = known.map((one) => ({ ...one, silence: Math.max(0, now - one.seen) }))
+    return told.sort((a, b) => a.since - b.since || compare(a.id, b.id) || compare(a.queue, b.queue))
   }
 }
 

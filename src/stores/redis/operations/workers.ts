@@ -5,14 +5,19 @@ import { chunks } from '../per-partition.ts'
 import { bytesIn, numberIn, pack, textIn, unexpected, unpack } from '../wire.ts'
 
 export async function heartbeat(context: StoreContext, { workers: told, gone }: Heartbeat): Promise<boolean[]> {
-  const beats = told.map(({ id, queue, host, pid, slots, busy }) => [id, queue, host, pid, slots, busy])
+  const beats = told.map(({ id, queue, host, pid, slots, busy, lanes }) => {
+    const reserved = (lanes ?? []).flatMap(({ minPriority, reserve }) => [minPriority, reserve])
+    return [id, queue, host, pid, slots, busy, ...reserved]
+  })
   const known = await registry(context, 'heartbeat', [pack([context.now(), gone, beats])])
   return known.map((answer) => answer === 1)
 }
 
 export async function workers(context: StoreContext, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
-  const [, , ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
-  const all = chunks(items, 2).flatMap(([id, entries]) => workersIn(textIn(id), unpack(bytesIn(entries))))
+  const [, , now, ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
+  const all = chunks(items, 2).flatMap(([id, entries]) =>
+    workersIn(textIn(id), unpack(bytesIn(entries)), numberIn(now)),
+  )
   const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
   return all
     .filter((worker) => queue === undefined || worker.queue === queue)
@@ -46,11 +51,14 @@ function registry(
 }
 
 /** A worker as `heartbeat.lua` keeps it, per queue. */
-function workersIn(id: string, entries: unknown): WorkerRecord[] {
+function workersIn(id: string, entries: unknown, now: number): WorkerRecord[] {
   if (!Array.isArray(entries)) throw unexpected(entries, 'a list')
   return entries.map((entry: readonly unknown[]) => {
     const [queue, host, ...numbers] = entry
-    const [pid = 0, slots = 0, busy = 0, since = 0, seen = 0] = numbers.map(numberIn)
-    return { id, queue: String(queue), host: String(host), pid, slots, busy, since, seen }
+    const [pid = 0, slots = 0, busy = 0, since = 0, seen = 0, ...reserved] = numbers.map(numberIn)
+    const told = chunks(reserved, 2).map(([minPriority = 0, reserve = 0]) => ({ minPriority, reserve }))
+    const lanes = told.length === 0 ? null : told
+    const silence = Math.max(0, now - seen)
+    return { id, queue: String(queue), host: String(host), pid, slots, busy, since, seen, silence, lanes }
   })
 }
