@@ -17,6 +17,8 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
   move: async () => play(program, (await import('./move/experiment.ts')).moving, args),
   views: async () => play(program, (await import('./views/experiment.ts')).views, args),
+  bulk: async () => play(program, (await import('./bulk/experiment.ts')).bulk, args),
+  graphs: async () => play(program, (await import('./graphs/experiment.ts')).graphs, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),
   metrics: async () => play(program, (await import('./metrics/experiment.ts')).metrics, args),
   isolation: async () => play(program, (await import('./isolation/experiment.ts')).isolation, args),

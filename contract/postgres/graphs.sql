@@ -169,11 +169,18 @@ begin
         where child <> all (v_stuck) group by row_at
       ) as closed where links.ctid = closed.row_at;
       -- From here on statements see what was committed before the rows were locked.
+      -- `after` of each child is read once: it may be long, and `[:]` keeps it for all of its links.
       select array_agg(id), array_agg(count), array_agg(failed) into v_each, v_counts, v_failed from (
-        select one.child as id, count(distinct one.parent)::integer as count,
+        select own.child as id, count(distinct one.parent)::integer as count,
           min(one.parent || ' ' || one.state) filter (where one.state <> 'done') as failed
-        from unnest(v_parents, v_states, v_children) as one(parent, state, child) join millpond.children on children.id = one.child
-        where children.is_blocked and one.parent = any (children.after) and (v_all or one.child = any (v_held)) group by one.child
+        from (
+          select child, array_agg(parent) as parents, array_agg(state) as states
+          from unnest(v_parents, v_states, v_children) as given(parent, state, child)
+          where v_all or child = any (v_held) group by child
+        ) as own cross join lateral (
+          select children.after[:] as after from millpond.children where children.id = own.child and is_blocked offset 0
+        ) as job cross join lateral unnest(own.parents, own.states) as one(parent, state)
+        where one.parent = any (job.after) group by own.child
       ) as counted;
       for v_child in
         select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed)

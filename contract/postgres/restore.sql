@@ -80,7 +80,6 @@ declare
   v_live     boolean;
   v_outcomes text[]  := '{}';
   v_ring     text[]  := '{}';
-  v_keep     bigint;
   v_segment  smallint;
   v_segments smallint[] := '{}';
   v_finished bigint;
@@ -194,20 +193,17 @@ begin
     update waiting set fence = job.fence where id = job.id and fence <> job.fence;
     perform forget_links(array[job.id]);
     v_segment := -1;
-    v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled'
-      then v_queue.keep_dead end;
-    if v_keep is null then
+    if job.state not in ('done', 'dead', 'cancelled') then
       if job.line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
       if job.state <> 'blocked' and job.due_at < v_now + 1000 then v_ring := v_ring || ('work:' || given.queue); end if;
     else
       delete from waiting where id = job.id;
       v_finished := coalesce(given."finishedAt", v_now);
-      if v_keep > 0 and job.state = 'done' then
+      if job.state = 'done' then
         v_segment := current_segment();
         insert into done
         select job.*, v_finished, v_segment, encoding_of(given.result), text_of(given.result), bytes_of(given.result);
-      elsif v_keep > 0 then insert into retired select job.*, v_finished;
-      else job.state := 'gone';
+      else insert into retired select job.*, v_finished;
       end if;
       v_segments := v_segments || v_segment;
       if job.key is not null and given.state <> 'cancelled' then perform remember(job, v_finished, v_now); end if;
@@ -216,7 +212,7 @@ begin
     if given.state = 'blocked' then
       perform link(job.id, v_parents.open, v_parents.closed, given."onDead", '{}', v_parents.failed, v_parents.became, v_now);
       perform note_parents(v_parents.open, '{}', true);
-    elsif v_keep is not null then v_ended := v_ended || row(null, job.id, given.state)::ended;
+    elsif job.state in ('done', 'dead', 'cancelled') then v_ended := v_ended || row(null, job.id, given.state)::ended;
     end if;
     v_outcomes := v_outcomes || 'restored'::text;
   end loop;

@@ -15,9 +15,26 @@ local function open_at(value, parent, open)
   return at and at < behind and at or nil
 end
 
--- A parent has ended so. @return what the child waits for after that; nil: it did not wait for this parent
+-- Values that the call has read, and which of them are to be written: one of many parents is read and written once.
+local parents_read, parents_changed = {}, {}
+
+local function parents_of(K, id)
+  if parents_read[id] == nil then
+    local value = redis.call('HGET', K.parents, id)
+    parents_read[id] = value
+    if value then read_bytes = read_bytes + #value end
+  end
+  return parents_read[id]
+end
+
+local function write_parents(K, id)
+  if parents_changed[id] then redis.call('HSET', K.parents, id, parents_read[id]) end
+  parents_changed[id] = nil
+end
+
+-- A parent has ended so. Use: `write_parents` afterwards. @return what the child waits for after that; nil: it did not wait for this parent
 local function close_link(K, id, parent, state)
-  local value = redis.call('HGET', K.parents, id)
+  local value = parents_of(K, id)
   if not value then return nil end
   local kind, graph, open = parents_head(value)
   local at = open_at(value, parent, open)
@@ -25,7 +42,7 @@ local function close_link(K, id, parent, state)
   local before, after = string.sub(value, OPEN, at - 1), string.sub(value, at + 16)
   if kind == 'c' and state ~= DONE then value = parents_value(tostring(state), graph, 0, parent .. before .. after)
   else value = parents_value(kind, graph, open - 1, before .. after .. parent) end
-  redis.call('HSET', K.parents, id, value)
+  parents_read[id], parents_changed[id] = value, true
   return value
 end
 

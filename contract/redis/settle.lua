@@ -25,8 +25,12 @@ for at = 1, #ARGV[3], 33 do
   if read_bytes >= LARGE then break end
   local id = string.sub(ARGV[3], at, at + 15)
   local value = close_link(K, id, string.sub(ARGV[3], at + 16, at + 31), tonumber(string.sub(ARGV[3], at + 32, at + 32)))
-  if value and is_over(value) and not is_held(K, value) then go_on(K, id, value, kept) end
+  if value and is_over(value) then
+    write_parents(K, id)
+    if not is_held(K, value) then go_on(K, id, value, kept) end
+  end
   done = done + 1
 end
+for id in pairs(parents_changed) do write_parents(K, id) end
 gone_on_all(K, kept, limits)
 return with_links(K, { done, released, unpack(cancelled_ids) })

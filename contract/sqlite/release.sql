@@ -7,10 +7,11 @@
 
 -- @statement give_back
 -- To the queue's rate: what time has not given back already.
-update millpond_queues set "full" = min("full", :now * 1000 + max(rate_burst, full_cost) * rate_step) - ifnull((
-  select min(cost * rate_step, max(0, started_at * 1000 + cost * rate_step - :now * 1000))
-  from millpond_jobs where id = :id and fence = :fence and state = 'running' and queue = :queue
-), 0)
+update millpond_queues set "full" = min("full", :now * 1000 + max(rate_burst, full_cost) * rate_step)
+  - min(given.cost * rate_step, max(0, given.started_at * 1000 + given.cost * rate_step - :now * 1000))
+from (
+  select cost, started_at from millpond_jobs where id = :id and fence = :fence and state = 'running' and queue = :queue
+) as given
 where name = :queue and rate is not null
 
 -- @statement give_back_group

@@ -12,9 +12,9 @@ import { Driver } from './driver.ts'
 import { operation } from './operations.ts'
 
 const seed = process.env.MILLPOND_SEED
-// Shrinking stops here, so that a run with a time limit of its own still prints the seed.
-const LONGEST_RUN = 200_000
 const times = Number(process.env.MILLPOND_MODEL_TIMES ?? 1)
+// Shrinking stops here, so that a run with a time limit of its own still prints the seed.
+const LONGEST_RUN = 100_000 * times
 
 for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
   const reason = modelRuns === 0 && 'it lacks too much, or differs in places (test/stores/spill-random.test.ts)'
@@ -33,7 +33,6 @@ for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
       })
       await fc.assert(property, {
         numRuns,
-        verbose: fc.VerbosityLevel.Verbose,
         interruptAfterTimeLimit: LONGEST_RUN,
         markInterruptAsFailure: true,
         ...(seed === undefined ? {} : { seed: Number(seed) }),

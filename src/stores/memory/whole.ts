@@ -70,8 +70,9 @@ class Plan {
   #meet({ once }: NewJob, named: string): PushOutcome | undefined {
     const known = this.#keys.get(named)
     if (known === undefined) return undefined
-    const isReplaced = once?.replace === true || (known.follows && once?.follow === true)
-    return { status: isReplaced ? 'replaced' : 'existing', id: known.id }
+    if (once?.replace === true || (known.follows && once?.follow === true)) return { status: 'replaced', id: known.id }
+    // Else the key is that of the job which it follows.
+    return known.follows ? undefined : { status: 'existing', id: known.id }
   }
 
   #stateOf(given: string): 'live' | 'done' | 'dead' | 'cancelled' | undefined {

@@ -323,13 +323,18 @@ class GraphPush {
     for (const [within, own] of Map.groupBy(parts, (part) => part.within)) {
       const jobs = own.map(({ job }) => job)
       const home = own[0]?.home
-      if (home === undefined || !(await this.#adopt(within, home, jobs))) return false
+      if (home === undefined || !(await this.#adopt(within, home, jobs, outcomes))) return false
     }
     return true
   }
 
   /** Lets the children of a job wait for these as well. @returns false: it has ended */
-  async #adopt(within: string, home: Partition, jobs: readonly NewJob[]): Promise<boolean> {
+  async #adopt(
+    within: string,
+    home: Partition,
+    jobs: readonly NewJob[],
+    outcomes: readonly PushOutcome[],
+  ): Promise<boolean> {
     const look = async (from: Buffer | '') => {
       const [kin] = await kinOf(this.#context, home, [within], from)
       const isLive = kin && kin.state !== 'done' && kin.state !== 'dead' && kin.state !== 'cancelled'
@@ -340,8 +345,9 @@ class GraphPush {
       const kin = await look(from)
       if (kin === undefined) return false
       const pairs = kin.links.flatMap(({ child, part }) => {
-        const at = this.#places.get(idText(child)) ?? -1
-        // A later job of the call was not there when this one was pushed.
+        // A later job of the call was not there when this one was pushed, unless the call only named it again.
+        const place = this.#places.get(idText(child)) ?? -1
+        const at = outcomes[place]?.status === 'pushed' ? place : -1
         const own = jobs.filter((job) => at < (this.#places.get(job.id) ?? 0) && job.id !== idText(child))
         return own.map((job) => ({ id: job.id, home: this.#homeOf(job), child, part }))
       })
