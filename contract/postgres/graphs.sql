@@ -304,8 +304,8 @@ end $$;
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
 -- On the way it finds out whether an awaited parent is left. If none is, endings no longer look for children in all queues:
 --
---   0 ──a walk begins──► -1 ──it ends──► gone
---   └──── a parent is awaited ┘
+--   0 -- a walk begins --> -1 -- it ends --> gone
+--   ^------ a parent is awaited ----'
 --
 -- A walk begins with the rows that nobody holds. A restore that has such a row, or makes one, has it until it is committed, and then its
 -- links are seen by all later walks. Of a restore that was committed before, this walk sees the links. A parent that has come meanwhile
