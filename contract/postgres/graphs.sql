@@ -285,20 +285,25 @@ begin
     or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
 end $$;
 
--- Jobs were just stored whose ids others may have had: the closed links of those are none of theirs.
+-- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored.
 create or replace function millpond.forget_links(p_ids uuid[]) returns void
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
-declare
-  v_gone record;
 begin
   if not exists (select from millpond.links where parent = any (p_ids) and not is_open) then return; end if;
-  for v_gone in delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children loop
-    -- One that was restored waits for the new job.
-    update millpond.children set after = array_remove(after, v_gone.parent) where id = any (v_gone.children)
-      and not exists (select from millpond.links where parent = v_gone.parent and is_open and children.id = any (links.children));
-  end loop;
+  with gone as (
+    delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children
+  ), lost as (
+    select child, array_agg(distinct parent) as parents from gone cross join lateral unnest(children) as child group by child
+  )
+  update millpond.children set after = array(
+    select one.parent from unnest(after) with ordinality as one(parent, nth)
+    where one.parent <> all (lost.parents)
+      -- One that was restored waits for the new job.
+      or exists (select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children))
+    order by nth)
+  from lost where children.id = lost.child;
 end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
@@ -350,7 +355,8 @@ begin
     end if;
   end if;
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
-  delete from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent);
+  perform millpond.forget_links(array(
+    select distinct parent from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent)));
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
   if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
     delete from millpond.parents where queue = -1;

@@ -15,34 +15,53 @@ local function open_at(value, parent, open)
   return at and at < behind and at or nil
 end
 
--- Values that the call has read, and which of them are to be written: one of many parents is read and written once.
-local parents_read, parents_changed = {}, {}
+local FEW = 16 -- so many parents are looked for one by one, more of them in one pass over all
 
-local function parents_of(K, id)
-  if parents_read[id] == nil then
-    local value = redis.call('HGET', K.parents, id)
-    parents_read[id] = value
-    if value then read_bytes = read_bytes + #value end
+-- @return where these parents stand among those with an open link, in order
+local function open_ats(value, open, ended)
+  local found = {}
+  if #ended <= FEW then
+    for i = 1, #ended do found[#found + 1] = open_at(value, ended[i].parent, open) end
+  else
+    local wanted = {}
+    for i = 1, #ended do wanted[ended[i].parent] = true end
+    for at = OPEN, OPEN + open * 16 - 16, 16 do
+      if wanted[string.sub(value, at, at + 15)] then found[#found + 1] = at end
+    end
   end
-  return parents_read[id]
+  table.sort(found)
+  return found
 end
 
-local function write_parents(K, id)
-  if parents_changed[id] then redis.call('HSET', K.parents, id, parents_read[id]) end
-  parents_changed[id] = nil
-end
-
--- A parent has ended so. Use: `write_parents` afterwards. @return what the child waits for after that; nil: it did not wait for this parent
-local function close_link(K, id, parent, state)
-  local value = parents_of(K, id)
+-- Parents have ended: a list of parent and state, each parent once. @return what the child waits for after that; nil: it did not wait for
+-- any of them
+local function close_links(K, id, ended)
+  local value = redis.call('HGET', K.parents, id)
   if not value then return nil end
+  read_bytes = read_bytes + #value
   local kind, graph, open = parents_head(value)
-  local at = open_at(value, parent, open)
-  if not at then return nil end
-  local before, after = string.sub(value, OPEN, at - 1), string.sub(value, at + 16)
-  if kind == 'c' and state ~= DONE then value = parents_value(tostring(state), graph, 0, parent .. before .. after)
-  else value = parents_value(kind, graph, open - 1, before .. after .. parent) end
-  parents_read[id], parents_changed[id] = value, true
+  local found = open_ats(value, open, ended)
+  if #found == 0 then return nil end
+  local rest, closed, from = {}, {}, OPEN
+  for i = 1, #found do
+    rest[i], closed[i] = string.sub(value, from, found[i] - 1), string.sub(value, found[i], found[i] + 15)
+    from = found[i] + 16
+  end
+  rest[#rest + 1] = string.sub(value, from)
+  local failed
+  for i = 1, kind == 'c' and #ended or 0 do
+    if not failed and ended[i].state ~= DONE and open_at(value, ended[i].parent, open) then failed = ended[i] end
+  end
+  if failed then
+    local others = table.concat(rest)
+    for i = 1, #closed do
+      if closed[i] ~= failed.parent then others = others .. closed[i] end
+    end
+    value = parents_value(tostring(failed.state), graph, 0, failed.parent .. others)
+  else
+    value = parents_value(kind, graph, open - #found, table.concat(rest) .. table.concat(closed))
+  end
+  redis.call('HSET', K.parents, id, value)
   return value
 end
 

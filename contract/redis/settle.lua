@@ -10,7 +10,8 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups
 --      blocked touched awaiting parents children ended graphs @due @ends
 -- Head: nothing further.
--- In:  per link 33 bytes: the child, the parent, and a digit, as in `ended`.
+-- In:  per link 33 bytes: the child, the parent, and a digit, as in `ended`. Those of a child one after the other: its parents are read and
+--      written once then.
 -- Out: [done, released, id…]: how many of the links it has looked at, if jobs are large not all; how many jobs wait for nothing any more;
 --      the
 --      ids of those that were cancelled. Then links.
@@ -20,17 +21,16 @@ local K = keys_of(
   'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups '
     .. 'blocked touched awaiting parents children ended graphs @due @ends')
 local kept, limits = keep(K, false)
-local done = 0
-for at = 1, #ARGV[3], 33 do
-  if read_bytes >= LARGE then break end
-  local id = string.sub(ARGV[3], at, at + 15)
-  local value = close_link(K, id, string.sub(ARGV[3], at + 16, at + 31), tonumber(string.sub(ARGV[3], at + 32, at + 32)))
-  if value and is_over(value) then
-    write_parents(K, id)
-    if not is_held(K, value) then go_on(K, id, value, kept) end
+local links, done, at = ARGV[3], 0, 1
+while at <= #links and read_bytes < LARGE do
+  local id, ended, seen = string.sub(links, at, at + 15), {}, {}
+  while string.sub(links, at, at + 15) == id do
+    local parent = string.sub(links, at + 16, at + 31)
+    if not seen[parent] then ended[#ended + 1] = { parent = parent, state = tonumber(string.sub(links, at + 32, at + 32)) } end
+    seen[parent], at, done = true, at + 33, done + 1
   end
-  done = done + 1
+  local value = close_links(K, id, ended)
+  if value and is_over(value) and not is_held(K, value) then go_on(K, id, value, kept) end
 end
-for id in pairs(parents_changed) do write_parents(K, id) end
 gone_on_all(K, kept, limits)
 return with_links(K, { done, released, unpack(cancelled_ids) })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Alert, alerts } from '../../src/alerts/index.ts'
 import { onEachStore } from '../api/suite.ts'
@@ -9,41 +10,42 @@ import { until } from '../support/until.ts'
 
 const PROGRAM = fileURLToPath(new URL('watcher.ts', import.meta.url))
 
-onEachStore(
-  'alerts of a process that is killed',
-  {
-    'what it has told is not told again, and what is over is told by another': async ({ open, url }) => {
-      const pond = await open()
-      const queue = pond.queue<number>('mail')
-      await queue.pushMany([1, 2, 3])
-      const child = spawn(process.execPath, [PROGRAM, url], { stdio: ['ignore', 'pipe', 'inherit'] })
-      try {
-        let words = ''
-        child.stdout.on('data', (chunk) => {
-          words += chunk
-        })
-        await until(() => words === 'firing\n')
-        // Its state is in the store: it goes along with the lease, within a second.
-        const [right] = await pond.queue('millpond/alerts/watch').jobs('running')
-        assert.ok(right)
-        await until(async () => String(JSON.stringify((await pond.job(right.id))?.progress)).includes('firing'))
-        const told: string[] = []
-        const notify = ({ state }: Alert) => void told.push(state)
-        const own = alerts(pond, { rules: [{ name: 'deep', when: { depth: 1 }, for: 0 }], notify, every: 100 })
-        child.kill('SIGKILL')
-        await once(child, 'exit')
-        await until(async () => {
-          const now = await pond.job(right.id)
-          return now?.state === 'running' && now.worker !== right.worker
-        })
-        queue.work(() => {})
-        await until(() => told.length > 0)
-        await own.close()
-        assert.deepEqual(told, ['resolved'])
-      } finally {
-        child.kill('SIGKILL')
-      }
-    },
+const CHECKS: Parameters<typeof onEachStore>[1] = {
+  'what it has told is not told again, and what is over is told by another': async ({ open, url }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('mail')
+    await queue.pushMany([1, 2, 3])
+    const child = spawn(process.execPath, [PROGRAM, url], { stdio: ['ignore', 'pipe', 'inherit'] })
+    try {
+      let words = ''
+      child.stdout.on('data', (chunk) => {
+        words += chunk
+      })
+      await until(() => words === 'firing\n')
+      // Its state is in the store: it goes along with the lease, within a second.
+      const [right] = await pond.queue('millpond/alerts/watch').jobs('running')
+      assert.ok(right)
+      await until(async () => String(JSON.stringify((await pond.job(right.id))?.progress)).includes('firing'))
+      const told: string[] = []
+      const notify = ({ state }: Alert) => void told.push(state)
+      const own = alerts(pond, { rules: [{ name: 'deep', when: { depth: 1 }, for: 0 }], notify, every: 100 })
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      await until(async () => {
+        const now = await pond.job(right.id)
+        return now?.state === 'running' && now.worker !== right.worker
+      })
+      queue.work(() => {})
+      await until(() => told.length > 0)
+      await own.close()
+      assert.deepEqual(told, ['resolved'])
+    } finally {
+      child.kill('SIGKILL')
+    }
   },
-  'shared',
+}
+
+// They wait for a lease to end, so all stores do at once.
+describe('a killed process', { concurrency: true }, () =>
+  onEachStore('alerts of a process that is killed', CHECKS, 'shared'),
 )

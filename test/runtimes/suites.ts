@@ -18,6 +18,7 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
+  'test/api/bulk.test.ts': 'changes of many jobs, which the stores make',
   'test/api/debounce-example.test.ts': 'a process of Node',
   'test/api/graph-examples.test.ts': 'a process of Node',
   'test/api/requeue-example.test.ts': 'a process of Node',
@@ -27,6 +28,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/conformance/capabilities.test.ts': 'what a store says that it lacks',
   'test/conformance/concurrency.test.ts': 'races, which the stores decide',
   'test/conformance/filters.test.ts': 'filters, which the stores apply',
+  'test/conformance/graphs.test.ts': 'what waits for what, which the stores decide; test/api/graphs.test.ts runs',
   'test/conformance/removal.test.ts': 'what stores forget',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',

@@ -100,7 +100,7 @@ async function settleMembers(
           const links = await settleIn(
             context,
             home,
-            some.map(({ bytes }) => bytes),
+            some.map(({ bytes }) => bytes).sort(Buffer.compare),
           )
           if (links.length > 0) further.push({ partition: home, told: links })
         } catch (error) {

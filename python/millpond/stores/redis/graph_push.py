@@ -191,9 +191,9 @@ class _GraphPush:
         # They are located anew, and found to be gone.
         if self._links.link(links):
             return False
-        return all(self._adopt(id, jobs) for id, jobs in withins.items())
+        return all(self._adopt(id, jobs, outcomes) for id, jobs in withins.items())
 
-    def _adopt(self, given: str, jobs: Sequence[NewJob]) -> bool:
+    def _adopt(self, given: str, jobs: Sequence[NewJob], outcomes: Sequence[Pushed]) -> bool:
         """Lets the children of a job wait for these as well. False: it has ended."""
         first = self._places[jobs[0].id]
         within = self._stand_in(given, first)
@@ -206,13 +206,17 @@ class _GraphPush:
                 return None
             return kin
 
+        def place_of(child: str) -> int:
+            # A later job of the call was not there when a job was pushed, unless the call only named it again.
+            at = self._places.get(child, -1)
+            return at if at >= 0 and outcomes[at].status == "pushed" else -1
+
         start = b""
         while kin := look(start):
-            # A later job of the call was not there when a job was pushed.
             pairs = [
                 (job.id, link)
                 for link in kin.links for job in jobs
-                if self._places.get(to_id(link[:ID]), -1) < self._places[job.id]
+                if place_of(to_id(link[:ID])) < self._places[job.id]
             ]  # fmt: skip
             waiting = self._links.adopt(within, pairs, True)
             opened = [pair for pair, waits in zip(pairs, waiting, strict=True) if waits]

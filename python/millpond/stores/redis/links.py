@@ -70,6 +70,7 @@ class Links:
 
     def _settle_in(self, part: Part, items: Sequence[bytes]) -> list[Any]:
         told: list[Any] = []
+        items = sorted(items)
         while items:
             (done, released, *cancelled), links = self._connection.told("settle", part, [], [b"".join(items)])
             told += links

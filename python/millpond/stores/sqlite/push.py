@@ -31,8 +31,13 @@ def push(tx: Transaction, jobs: Sequence[NewJob], whole: bool) -> Sequence[Pushe
         if not any(each.status in ("full", "orphan") for each in outcomes):
             return outcomes
         undo()
-    stored = ("pushed", "replaced")
-    return [Pushed("withheld", job.id) if each.status in stored else each for job, each in zip(jobs, outcomes)]
+    pushed = {each.id for each in outcomes if each.status == "pushed"}
+
+    def is_undone(each: Pushed) -> bool:
+        # A job of the call that has the key or id of another of its jobs is not there either.
+        return each.status in ("pushed", "replaced") or each.status == "existing" and each.id in pushed
+
+    return [Pushed("withheld", job.id) if is_undone(each) else each for job, each in zip(jobs, outcomes)]
 
 
 def _push_each(tx: Transaction, jobs: Sequence[NewJob]) -> Sequence[Pushed]:

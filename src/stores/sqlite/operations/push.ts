@@ -44,9 +44,12 @@ function pushWhole(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[
     (pushed) => pushed.some(({ status }) => status === 'full' || status === 'orphan'),
   )
   if (!outcomes.isUndone) return outcomes.output
+  const pushed = new Set(outcomes.output.flatMap(({ status, id }) => (status === 'pushed' ? [id] : [])))
   return outcomes.output.map((outcome, at): PushOutcome => {
-    const isStored = outcome.status === 'pushed' || outcome.status === 'replaced'
-    return isStored ? { status: 'withheld', id: jobs[at]?.id ?? outcome.id } : outcome
+    const { status, id } = outcome
+    // A job of the call that has the key or id of another of its jobs is not there either.
+    const isUndone = status === 'pushed' || status === 'replaced' || (status === 'existing' && pushed.has(id))
+    return isUndone ? { status: 'withheld', id: jobs[at]?.id ?? id } : outcome
   })
 }
 
