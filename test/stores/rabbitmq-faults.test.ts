@@ -12,7 +12,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
 import { after as atEnd } from '../support/cleaning.ts'
-import { newJob } from '../support/jobs.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -158,6 +158,26 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.dead, 1)
   })
 
+  test('what is on its way to a consumer that ends counts no attempt', async (t) => {
+    const broker = await server()
+    const store = await open(`${broker.url}?prefix=${freshPrefix()}`, {})
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: newJobs(20) })
+    const claim = async () => (await store.operations.claim({ queue: 'q', worker: 'w', limit: 10, lease: null })).jobs
+    const items = (await claim()).map(({ id, fence }) => ({ id, fence, result: null }))
+    // RabbitMQ reads the acknowledgements, and sends the other jobs only when they are on its disk.
+    await broker.call('sys', 'suspend', 'ra_log_wal')
+    await store.operations.complete({ queue: 'q', items })
+    // This call takes longer than consumers wait for a claim.
+    await broker.call('sys', 'resume', 'ra_log_wal')
+    const attempts: number[] = []
+    await until(async () => {
+      attempts.push(...(await claim()).map(({ attempt }) => attempt))
+      return attempts.length >= 10
+    }, 'the other jobs are claimed')
+    assert.deepEqual(attempts, Array(10).fill(1))
+  })
+
   test('a restart of the broker', async (t) => {
     const broker = await server()
     await underLoad(t, `${broker.url}?prefix=${freshPrefix()}`, () => broker.restart())
@@ -269,6 +289,25 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.equal(pushed?.status, 'pushed')
     const claimed = await store.operations.claim({ queue: 'q', worker: 'w', limit: 5, lease: null })
     assert.equal(claimed.jobs.length, 1)
+  })
+
+  test('the queue of the dead is made again, too, and no dead job is lost', async (t) => {
+    const { url } = await server()
+    const prefix = freshPrefix()
+    const store = await open(url, { prefix })
+    atEnd(t, () => store.close())
+    const die = async () => {
+      await store.operations.push({ jobs: [newJob()] })
+      const { jobs } = await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: null })
+      const items = jobs.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: null }))
+      assert.deepEqual(await store.operations.fail({ queue: 'q', items }), ['dead'])
+      assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.dead, 1)
+    }
+    await die()
+    const connection = await connect(url)
+    await (await connection.createChannel()).deleteQueue(`${prefix}.jobs.q.dead`)
+    await connection.close()
+    await die()
   })
 })
 

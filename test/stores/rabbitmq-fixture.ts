@@ -3,7 +3,7 @@ import { connect } from 'amqplib'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { around } from '../../src/stores/around.ts'
 import { open } from '../../src/stores/rabbitmq/index.ts'
-import { Names } from '../../src/stores/rabbitmq/names.ts'
+import { DEAD, Names } from '../../src/stores/rabbitmq/names.ts'
 import { LONGEST_WAIT, SHORTEST_WAIT } from '../../src/stores/rabbitmq/waits.ts'
 
 let opened = 0
@@ -38,7 +38,7 @@ export async function openRabbitmq(
 export async function clear(url: string, prefix: string, queues = ['q'], hasDelays = true): Promise<void> {
   const names = new Names(prefix)
   const lines = Array.from({ length: 10 }, (_, priority) => [`${priority}`, `${priority}.again`]).flat()
-  const ofQueues = queues.flatMap((queue) => [names.dead(queue), ...lines.map((line) => names.line(queue, line))])
+  const ofQueues = queues.flatMap((queue) => [names.line(queue, DEAD), ...lines.map((line) => names.line(queue, line))])
   const waits: string[] = []
   for (let wait = LONGEST_WAIT; hasDelays && wait >= SHORTEST_WAIT; wait /= 2) waits.push(names.wait(wait))
   const connection = await connect(url)

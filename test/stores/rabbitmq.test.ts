@@ -82,6 +82,31 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     }
   })
 
+  test('a job that comes early after a very long delay goes on for the rest, and no attempt is counted', async (t) => {
+    const { open, prefix } = ponds(t)
+    const queue = (await open()).queue<number>('q')
+    await queue.push(1)
+    const connection = await connect(URL_)
+    after(t, () => connection.close())
+    const channel = await connection.createChannel()
+    const pushed = Date.now() - LONGEST_DELAY
+    const headers = { 'millpond-place': 1, 'millpond-pushed': pushed, 'millpond-due': Date.now() + 400 }
+    channel.sendToQueue(`${prefix}.jobs.q.4`, Buffer.from('2'), { contentType: 'application/json', headers })
+    const jobs: Job<number>[] = []
+    queue.work(async (job) => {
+      jobs.push(job)
+    })
+    await until(() => jobs.length === 2, 'both jobs are handled')
+    assert.deepEqual(
+      jobs.map(({ data, attempt }) => [data, attempt]),
+      [
+        [1, 1],
+        [2, 1],
+      ],
+    )
+    assert.ok(jobs.every(({ dueAt }) => dueAt.getTime() <= Date.now()))
+  })
+
   test('failed jobs are tried again, and dead ones lie in a queue of their own with their error', async (t) => {
     const { open, prefix } = ponds(t)
     const pond = await open()
@@ -148,6 +173,24 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     })
     await until(() => handled.length === 20, 'the other process handles all others')
     assert.equal(held, 1)
+  })
+
+  test('jobs that came for a worker that was closed go to others', async (t) => {
+    const { open } = ponds(t)
+    const [one, two] = [await open(), await open()]
+    const handled: number[] = []
+    const worker = one.queue<number>('q').work(async ({ data }) => {
+      handled.push(data)
+    })
+    await one.queue<number>('q').push(0)
+    await until(() => handled.length === 1, 'the worker works')
+    await worker.close()
+    for (let job = 1; job <= 5; job++) await two.queue<number>('q').push(job)
+    two.queue<number>('q').work(async ({ data }) => {
+      handled.push(data)
+    })
+    await until(() => handled.length === 6, 'the other process handles all')
+    assert.deepEqual(handled.toSorted(), [0, 1, 2, 3, 4, 5])
   })
 
   test('what it lacks is refused when a queue is defined or called that way', async (t) => {

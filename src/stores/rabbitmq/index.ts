@@ -1,15 +1,9 @@
 /**
  * The RabbitMQ store: for teams that have RabbitMQ, 3.10 or later. AMQP finds no message by its id, and shows none without delivering it,
  * so the store lacks what needs that: see CAPABILITIES and docs/rabbitmq.md. contract/rabbitmq/README.md says what is in RabbitMQ.
+ * The options of its URL: settings.ts.
  *
- * URL: `amqp://user:password@host:5672/vhost`, `amqps://…` with TLS, `amqp://a,b,c/vhost` for the nodes of a cluster. Options, in the URL's
- * query or as the second argument:
- * - `prefix` (`millpond`): what the names of exchanges and queues begin with.
- * - `foreign` (0): 1 to consume also the queue of RabbitMQ that has the queue's own name, whoever publishes to it.
- * - `timeout` (5000): ms until a call without an answer is rejected with `StoreUnavailable`.
- * - `heartbeat` (15): seconds between signs of life of a connection.
- *
- * The path of a job: operations/push.ts → context.ts, send → connection/publisher.ts → RabbitMQ → source.ts → operations/end.ts.
+ * The path of a job: operations/push.ts → traffic.ts → connection/publisher.ts → RabbitMQ → source.ts → operations/end.ts.
  */
 import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
@@ -28,29 +22,11 @@ import { settingsOf } from './settings.ts'
 import { Topology } from './topology.ts'
 
 const CAPABILITIES: Capabilities = {
-  ...{
-    durable: true,
-    shared: true,
-    pipelined: true,
-    transactions: false,
-    replicas: false,
-    spill: false,
-    settings: false,
-  },
-  ...{
-    delays: true,
-    priorities: true,
-    keys: false,
-    once: false,
-    graphs: false,
-    results: false,
-    logs: false,
-    limits: false,
-    rates: false,
-    groups: false,
-  },
+  ...{ durable: true, shared: true, pipelined: true, delays: true, priorities: true, restore: true },
+  ...{ transactions: false, replicas: false, spill: false, settings: false, keys: false, once: false, graphs: false },
+  ...{ results: false, logs: false, limits: false, rates: false, groups: false, counts: false, histograms: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: true, counts: false, histograms: false, workers: false, schedules: false },
+  ...{ workers: false, schedules: false },
 }
 
 /** @throws InvalidOption, DriverMissing, StoreUnavailable */
@@ -104,7 +80,7 @@ function storeOf(context: StoreContext): Store {
 
 async function close({ links, publisher, sources, bells }: StoreContext): Promise<void> {
   await Promise.allSettled([...sources.values()].map((source) => source.close()))
-  await publisher.idle()
+  await publisher.idle
   bells.silence()
   await Promise.all([links.out.close(), links.in.close()])
 }

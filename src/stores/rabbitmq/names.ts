@@ -3,6 +3,8 @@
 /** A queue of RabbitMQ that holds waiting jobs of one priority: `4`, or `4.again` for jobs that come back. FOREIGN: a queue of others. */
 export type Line = string
 export const FOREIGN: Line = ''
+/** The queue of the dead jobs. */
+export const DEAD: Line = 'dead'
 export const priorityOf = (line: Line): number => (line === FOREIGN ? 4 : Number(line[0]))
 export const againOf = (priority: number): Line => `${priority}.again`
 
@@ -24,10 +26,6 @@ export class Names {
 
   line(queue: string, line: Line): string {
     return line === FOREIGN ? queue : `${this.#prefix}.jobs.${queue}.${line}`
-  }
-
-  dead(queue: string): string {
-    return this.line(queue, 'dead')
   }
 
   /** Exchange and queue in which a delayed job spends so many milliseconds. */

@@ -3,7 +3,7 @@
  * are looked for once; after that, whoever makes one says so by an exchange that every process hears.
  */
 import { randomUUID } from 'node:crypto'
-import type { Channel } from 'amqplib'
+import type { Channel, ChannelModel } from 'amqplib'
 import type { SettingsChange } from '../../store.ts'
 import { newId } from '../../values/ids.ts'
 import { DEFAULTS } from '../defaults.ts'
@@ -31,7 +31,6 @@ export class Queues {
   readonly #known = new Map<string, KnownQueue>()
   /** Queues whose lines were looked for since we hear of new ones. */
   readonly #found = new Map<string, Promise<void>>()
-  readonly #told = new Set<string>()
   readonly #hearing: StandingChannel<Channel>
 
   constructor(link: Link, names: Names, topology: Topology, publisher: Publisher, onChange: (queue: string) => void) {
@@ -39,12 +38,8 @@ export class Queues {
     this.#topology = topology
     this.#publisher = publisher
     this.#onChange = onChange
-    const open = async (model: Awaited<ReturnType<Link['model']>>): Promise<Channel> => {
-      const channel = await model.createChannel()
-      await this.#hear(channel)
-      return channel
-    }
-    this.#hearing = new StandingChannel<Channel>(link, open, () => this.#found.clear())
+    const hear = (model: ChannelModel): Promise<Channel> => this.#hear(model)
+    this.#hearing = new StandingChannel<Channel>(link, hear, () => this.#found.clear())
   }
 
   get names(): string[] {
@@ -72,7 +67,7 @@ export class Queues {
 
   /** Resolves when all lines are known that there are. @throws StoreUnavailable, Closed */
   async find(queue: string): Promise<void> {
-    await this.#hearing.get()
+    await this.#hearing.run(async () => undefined)
     const known = this.#found.get(queue)
     if (known !== undefined) return known
     const finding = this.#look(queue)
@@ -84,14 +79,12 @@ export class Queues {
   /** Makes the lines of a priority, and tells the other processes. @throws StoreUnavailable, StoreFull, Closed */
   async make(queue: string, priority: number): Promise<void> {
     await this.#topology.lines()
-    await this.#topology.line(queue, priority)
-    this.#add(queue, priority)
-    const key = `${priority} ${queue}`
-    if (this.#told.has(key)) return
-    const body = Buffer.from(JSON.stringify({ queue, priority }))
-    const properties = { messageId: newId(), contentType: 'application/json' }
-    await this.#publisher.publish([{ exchange: this.#names.lines, key: '', body, properties }])
-    this.#told.add(key)
+    await this.#topology.line(queue, priority, () => {
+      this.#add(queue, priority)
+      const body = Buffer.from(JSON.stringify({ queue, priority }))
+      const properties = { messageId: newId(), contentType: 'application/json' }
+      return this.#publisher.publish([{ exchange: this.#names.lines, key: '', body, properties }])
+    })
   }
 
   async #look(queue: string): Promise<void> {
@@ -101,7 +94,8 @@ export class Queues {
     }
   }
 
-  async #hear(channel: Channel): Promise<void> {
+  async #hear(model: ChannelModel): Promise<Channel> {
+    const channel = await model.createChannel()
     await this.#topology.lines()
     const { queue } = await channel.assertQueue(`${this.#names.lines}.${randomUUID()}`, { exclusive: true })
     await channel.bindQueue(queue, this.#names.lines, '')
@@ -110,6 +104,7 @@ export class Queues {
       if (typeof queue === 'string' && typeof priority === 'number') this.#add(queue, priority)
     }
     await channel.consume(queue, take, { noAck: true })
+    return channel
   }
 
   #add(queue: string, priority: number): void {

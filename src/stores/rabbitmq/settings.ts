@@ -22,8 +22,7 @@ export interface Settings {
 
 const TIMEOUT = [5000, 100, 600_000] as const
 const HEARTBEAT = [15, 1, 600] as const
-const ON: readonly unknown[] = ['1', 'true', true]
-const OFF: readonly unknown[] = [undefined, '0', 'false', false]
+const FOREIGN = [0, 0, 1] as const
 
 /** @throws InvalidOption */
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
@@ -35,16 +34,14 @@ export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   if (typeof prefix !== 'string' || !/^[\w-]{1,64}$/.test(prefix)) {
     return invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - , not ${shown(prefix)}`)
   }
-  const foreign = ON.includes(option('foreign'))
-  if (!foreign && !OFF.includes(option('foreign')))
-    return invalid(`foreign must be 1 or 0, not ${shown(option('foreign'))}`)
   const isSecure = protocol === 'amqps:'
   const nodes = urls.map(({ hostname, port }) => ({
     hostname: hostname.replace(/^\[|\]$/g, '') || 'localhost',
     port: Number(port || (isSecure ? 5671 : 5672)),
   }))
   return {
-    ...{ prefix, foreign, nodes, where: nodes.map(({ hostname, port }) => `${hostname}:${port}`).join(',') },
+    foreign: wholeNumber('foreign', option('foreign'), FOREIGN) === 1,
+    ...{ prefix, nodes, where: nodes.map(({ hostname, port }) => `${hostname}:${port}`).join(',') },
     timeout: wholeNumber('timeout', option('timeout'), TIMEOUT),
     heartbeat: wholeNumber('heartbeat', option('heartbeat'), HEARTBEAT),
     credentials: {

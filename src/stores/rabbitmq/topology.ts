@@ -3,7 +3,7 @@ import type { Channel } from 'amqplib'
 import type { Link } from './connection/link.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
 import { isMissing } from './errors.ts'
-import { againOf, type Names, waitHeader } from './names.ts'
+import { againOf, DEAD, type Names, waitHeader } from './names.ts'
 import { LONGEST_WAIT, SHORTEST_WAIT } from './waits.ts'
 
 /** In ms: how long delayed jobs whose line is gone are kept for people to see. */
@@ -13,42 +13,35 @@ const QUORUM = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000, 'x-ove
 
 export class Topology {
   readonly #channel: StandingChannel<Channel>
-  /** Its own channel, since a question about a queue that is not there ends the channel. */
-  readonly #counting: StandingChannel<Channel>
-  #counted: Promise<unknown> = Promise.resolve()
+  /** What is under way on the channel. A question about a queue that is not there ends it, so all go one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
   readonly #names: Names
-  readonly #there = new Set<string>()
-  readonly #made = new Map<string, Promise<void>>()
+  readonly #made = new Map<string, Promise<unknown>>()
 
   constructor(link: Link, names: Names) {
     this.#channel = new StandingChannel<Channel>(link, (model) => model.createChannel())
-    this.#counting = new StandingChannel<Channel>(link, (model) => model.createChannel())
     this.#names = names
   }
 
-  /** Whether this process has made it. */
-  has(name: string): boolean {
-    return this.#there.has(name)
-  }
-
-  /** Both lines of a priority. That of new jobs is the last that is made: who finds it finds both. */
-  async line(queue: string, priority: number): Promise<void> {
+  /** Both lines of a priority. That of new jobs is the last that is made: who finds it finds both. @param tell tells others of them */
+  async line(queue: string, priority: number, tell: () => Promise<unknown>): Promise<void> {
     await this.#once(this.#names.due, (channel) => this.#makeDue(channel))
     await this.#once(this.#names.line(queue, `${priority}`), async (channel, name) => {
       const again = this.#names.line(queue, againOf(priority))
       await declare(channel, again)
       await channel.bindQueue(again, this.#names.due, again)
       await declare(channel, name)
+      await tell()
     })
   }
 
   /** The exchange by which processes tell of new lines. */
-  lines(): Promise<void> {
+  lines(): Promise<unknown> {
     return this.#once(this.#names.lines, (channel, name) => channel.assertExchange(name, 'fanout'))
   }
 
-  dead(queue: string): Promise<void> {
-    return this.#once(this.#names.dead(queue), (channel, name) => declare(channel, name))
+  dead(queue: string): Promise<unknown> {
+    return this.#once(this.#names.line(queue, DEAD), (channel, name) => declare(channel, name))
   }
 
   /** The queue of one wait; before the first one, the exchanges of all. */
@@ -68,24 +61,18 @@ export class Topology {
   }
 
   /** How many jobs wait there; null: there is no such queue. @throws StoreUnavailable, Closed */
-  count(name: string): Promise<number | null> {
-    const counting = this.#counted
-      .then(() => this.#counting.run((channel) => channel.checkQueue(name)))
-      .then(
-        ({ messageCount }) => messageCount,
-        (error) => {
-          if (isMissing(error)) return null
-          throw error
-        },
-      )
-    this.#counted = counting.catch(() => undefined)
-    return counting
+  async count(name: string): Promise<number | null> {
+    try {
+      return (await this.#run((channel) => channel.checkQueue(name))).messageCount
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
   }
 
   /** Something that was made is gone: all is made again when it is next needed. */
   forget(): void {
     this.#made.clear()
-    this.#there.clear()
   }
 
   #after = (wait: number): string => (wait === SHORTEST_WAIT ? this.#names.due : this.#names.wait(wait / 2))
@@ -98,16 +85,19 @@ export class Topology {
     await channel.assertExchange(due, 'direct', { alternateExchange: unrouted })
   }
 
-  #once(name: string, make: (channel: Channel, name: string) => Promise<unknown>): Promise<void> {
+  #once(name: string, make: (channel: Channel, name: string) => Promise<unknown>): Promise<unknown> {
     const known = this.#made.get(name)
     if (known !== undefined) return known
-    const making = this.#channel.run(async (channel) => {
-      await make(channel, name)
-      this.#there.add(name)
-    })
+    const making = this.#run((channel) => make(channel, name))
     this.#made.set(name, making)
     making.catch(() => this.#made.delete(name))
     return making
+  }
+
+  #run<T>(act: (channel: Channel) => Promise<T>): Promise<T> {
+    const running = this.#last.then(() => this.#channel.run(act))
+    this.#last = running.catch(() => undefined)
+    return running
   }
 }
 

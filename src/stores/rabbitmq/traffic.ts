@@ -1,15 +1,15 @@
 /** How jobs get into RabbitMQ: into their lines, back there, and among the dead. */
-import type { JobError, Swept, Totals } from '../../store.ts'
+import type { Swept } from '../../store.ts'
 import type { Bells } from '../bells.ts'
 import type { Link } from './connection/link.ts'
 import type { Published, Publisher } from './connection/publisher.ts'
 import { isMissing, refused } from './errors.ts'
-import { HEADER, type Names, priorityOf } from './names.ts'
+import { DEAD, type Names, priorityOf } from './names.ts'
 import type { Queues } from './queues.ts'
 import type { Settings } from './settings.ts'
 import type { Topology } from './topology.ts'
 import { waitsOf } from './waits.ts'
-import { type Arrived, copyOf, deadLetter, letterOf, type Parcel } from './wire.ts'
+import { letterOf, type Parcel } from './wire.ts'
 
 export interface Traffic {
   settings: Settings
@@ -44,40 +44,14 @@ export async function sendBack(traffic: Traffic, parcels: readonly Parcel[]): Pr
 
 async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {
   const { topology, names, publisher, queues } = traffic
-  for (const { queue, line, delay } of parcels) {
-    if (!topology.has(names.line(queue, `${priorityOf(line)}`))) await queues.make(queue, priorityOf(line))
-    if (delay > 0) for (const wait of waitsOf(delay)) await topology.wait(wait)
-  }
   try {
+    for (const { queue, line, delay } of parcels) {
+      await (line === DEAD ? topology.dead(queue) : queues.make(queue, priorityOf(line)))
+      if (delay > 0) for (const wait of waitsOf(delay)) await topology.wait(wait)
+    }
     return await publisher.publish(parcels.map((parcel) => letterOf(names, parcel)))
   } catch (error) {
     if (error instanceof Error && isMissing(error.cause)) topology.forget()
     throw error
   }
-}
-
-export const LEASE_LOST: JobError = {
-  code: 'LeaseLost',
-  name: 'MillpondError',
-  message: 'its worker fell silent or was lost, and no attempt is left',
-}
-
-/** Keeps jobs without an attempt left for as long as their queue says. @throws StoreUnavailable, StoreFull, Closed */
-export async function bury(
-  traffic: Traffic,
-  queue: string,
-  dead: readonly (readonly [Arrived, JobError])[],
-  totals: Totals,
-): Promise<void> {
-  const { keepDead } = traffic.queues.of(queue).values
-  if (dead.length > 0 && keepDead > 0) {
-    await traffic.topology.dead(queue)
-    const letters = dead.map(([arrived, error]) => {
-      const parcel = copyOf(arrived, queue, { [HEADER.attempt]: arrived.job.attempt })
-      return deadLetter(traffic.names, parcel, error, keepDead)
-    })
-    await traffic.publisher.publish(letters)
-  }
-  totals.dead += dead.length
-  for (const [{ job }] of dead) traffic.bells.ring('finished', queue, job.id)
 }

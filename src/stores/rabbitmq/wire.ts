@@ -6,6 +6,7 @@ import type { DEFAULTS } from '../defaults.ts'
 import type { Letter } from './connection/publisher.ts'
 import {
   againOf,
+  DEAD,
   FOREIGN,
   HEADER,
   isForeignHeader,
@@ -133,21 +134,18 @@ export function copyOf({ job, place, message }: Arrived, queue: string, changes:
   }
   return {
     ...{ queue, line: againOf(job.priority), body: content, delay },
-    properties: { ...definedIn({ correlationId, replyTo, type, appId }), contentType, messageId: job.id },
+    properties: { correlationId, replyTo, type, appId, contentType, messageId: job.id },
     headers: { ...Object.fromEntries(kept), ...own, ...changes },
   }
 }
 
-const definedIn = (values: object): object =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
-
-/** For the queue of dead jobs. @param keep milliseconds */
-export function deadLetter(names: Names, parcel: Parcel, error: JobError | null, keep: number): Letter {
-  const { queue, body, properties } = parcel
+/** For the queue of the dead. @param keep milliseconds @returns nothing if it is not kept */
+export function deadOf(parcel: Parcel, error: JobError | null, keep: number): Parcel[] {
   const headers = { ...parcel.headers, ...(error !== null && { [HEADER.error]: JSON.stringify(error) }) }
   // RabbitMQ knows no longer time. A job that is kept for longer is kept until somebody takes it.
   const expiration = keep < 2 * LONGEST_WAIT ? { expiration: Math.ceil(keep) } : {}
-  return { exchange: '', key: names.dead(queue), body, properties: { ...properties, headers, ...expiration } }
+  const properties = { ...parcel.properties, ...expiration }
+  return keep > 0 ? [{ ...parcel, line: DEAD, headers, properties, delay: 0 }] : []
 }
 
 function dataOf({ content, properties }: ConsumeMessage): Encoded {

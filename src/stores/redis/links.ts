@@ -97,11 +97,7 @@ async function settleMembers(
       chunks(own, MAX_ITEMS_PER_CALL).map(async (some) => {
         const home = partitionOf(context, part)
         try {
-          const links = await settleIn(
-            context,
-            home,
-            some.map(({ bytes }) => bytes).sort(Buffer.compare),
-          )
+          const links = await settleIn(context, home, some.map(({ bytes }) => bytes).sort(Buffer.compare))
           if (links.length > 0) further.push({ partition: home, told: links })
         } catch (error) {
           failures.note(error)

@@ -38,16 +38,14 @@ export class Link {
   /** Waits for an answer of the broker as long as a call may. One that does not come costs the connection, unless an alarm explains it. */
   async inTime<T>(answer: Promise<T>): Promise<T> {
     const { timeout, where } = this.settings
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
-        reject(new Error(`no answer within ${timeout} ms${why}`))
-        if (this.blocked === undefined) this.drop()
-      }, timeout)
-    })
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
+      late.reject(new Error(`no answer within ${timeout} ms${why}`))
+      if (this.blocked === undefined) this.drop()
+    }, timeout)
     try {
-      return await Promise.race([answer, late])
+      return await Promise.race([answer, late.promise])
     } catch (error) {
       throw this.isClosed && !(error instanceof MillpondError) ? closed() : toMillpondError(error, where)
     } finally {

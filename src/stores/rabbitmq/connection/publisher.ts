@@ -21,7 +21,8 @@ export class Publisher {
   readonly #channel: StandingChannel<ConfirmChannel>
   /** Ids of messages that RabbitMQ sent back. Their confirms follow. */
   readonly #returned = new Set<string | undefined>()
-  readonly #pending = new Set<Promise<unknown>>()
+  /** Settles when all that is under way has its answer. */
+  idle: Promise<unknown> = Promise.resolve()
 
   constructor(link: Link) {
     this.#link = link
@@ -37,13 +38,8 @@ export class Publisher {
     const { blocked: alarm, settings } = this.#link
     if (alarm !== undefined) throw blocked(settings.where, alarm)
     const publishing = this.#channel.run((channel) => this.#confirmed(channel, letters))
-    this.#pending.add(publishing)
-    return publishing.finally(() => this.#pending.delete(publishing))
-  }
-
-  /** Resolves when all that is under way has its answer. */
-  async idle(): Promise<void> {
-    await Promise.allSettled(this.#pending)
+    this.idle = Promise.allSettled([this.idle, publishing])
+    return publishing
   }
 
   #confirmed(channel: ConfirmChannel, letters: readonly Letter[]): Promise<Published[]> {

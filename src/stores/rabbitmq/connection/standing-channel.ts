@@ -3,7 +3,7 @@ import type { Link } from './link.ts'
 
 /** A channel of a link. It is opened when it is needed, and again after it was lost. */
 export class StandingChannel<Kind extends Channel> {
-  readonly link: Link
+  readonly #link: Link
   readonly #open: (model: ChannelModel) => Promise<Kind>
   readonly #onLost: (why: Error | undefined) => void
   #channel: Promise<Kind> | undefined
@@ -13,31 +13,31 @@ export class StandingChannel<Kind extends Channel> {
     open: (model: ChannelModel) => Promise<Kind>,
     onLost: (why: Error | undefined) => void = () => undefined,
   ) {
-    this.link = link
+    this.#link = link
     this.#open = open
     this.#onLost = onLost
   }
 
-  /** @throws StoreUnavailable, Closed */
-  get(): Promise<Kind> {
+  /** Does it on the channel, in the time that a call has. @throws StoreUnavailable, StoreFailed, Closed */
+  run<T>(act: (channel: Kind) => Promise<T>): Promise<T> {
+    return this.#link.inTime(this.#opened().then(act))
+  }
+
+  #opened(): Promise<Kind> {
     if (this.#channel === undefined) {
-      const opening: Promise<Kind> = this.link.inTime(this.#opened(() => this.#forget(opening)))
+      const forget = (): void => {
+        if (this.#channel === opening) this.#channel = undefined
+      }
+      const opening = this.#watched(forget)
       this.#channel = opening
-      opening.catch(() => this.#forget(opening))
+      opening.catch(forget)
     }
     return this.#channel
   }
 
-  /** Does it on the channel, in the time that a call has. @throws StoreUnavailable, StoreFailed, Closed */
-  async run<T>(act: (channel: Kind) => Promise<T>): Promise<T> {
-    const channel = await this.get()
-    return this.link.inTime(act(channel))
-  }
-
-  async #opened(forget: () => void): Promise<Kind> {
+  async #watched(forget: () => void): Promise<Kind> {
     let why: Error | undefined
-    const model = await this.link.model()
-    const channel = await this.#open(model)
+    const channel = await this.#open(await this.#link.model())
     channel.on('error', (error: Error) => {
       why = error
     })
@@ -46,9 +46,5 @@ export class StandingChannel<Kind extends Channel> {
       this.#onLost(why)
     })
     return channel
-  }
-
-  #forget(channel: Promise<Kind>): void {
-    if (this.#channel === channel) this.#channel = undefined
   }
 }

@@ -1,47 +1,67 @@
-import type { Completion, FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, JobError, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { type StoreContext, sourceOf } from '../context.ts'
 import { HEADER } from '../names.ts'
-import type { Held } from '../source.ts'
-import { bury, sendBack } from '../traffic.ts'
-import { copyOf } from '../wire.ts'
+import type { Held, Source } from '../source.ts'
+import { sendBack } from '../traffic.ts'
+import { copyOf, deadOf } from '../wire.ts'
 
 export function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
   const source = sourceOf(context, queue)
   return source.end(items, async (held) => {
     source.totals.done += held.length
     for (const { item } of held) context.bells.ring('finished', queue, item.id)
-    return held.map(() => 'ok')
+    return () => 'ok'
   })
 }
 
 export function fail(context: StoreContext, { queue, items }: OfQueue<Failure>): Promise<FailOutcome[]> {
   const source = sourceOf(context, queue)
   const { backoff } = context.queues.of(queue).values
-  const isLast = ({ item, delivery: { job } }: Held<Failure>): boolean =>
-    item.delay === null || job.attempt >= job.attempts
   return source.end(items, async (held) => {
-    const now = context.now()
-    const again = held
-      .filter((each) => !isLast(each))
-      .map(({ item, delivery }) => {
-        const { attempt } = delivery.job
-        const delay = item.delay === 'backoff' ? delayAfter(backoff, attempt, Math.random()) : (item.delay ?? 0)
-        return copyOf(delivery, queue, { [HEADER.attempt]: attempt, [HEADER.due]: now + delay }, delay)
-      })
-    const dead = held.filter(isLast).map(({ item, delivery }) => [delivery, item.error] as const)
-    await Promise.all([sendBack(context, again), bury(context, queue, dead, source.totals)])
+    const outcomeOf = await endAttempts(context, source, held, ({ item: { delay, error }, delivery: { job } }) => ({
+      error,
+      delay: delay === 'backoff' ? delayAfter(backoff, job.attempt, Math.random()) : delay,
+    }))
     source.totals.failed += held.length
-    return held.map((each) => (isLast(each) ? 'dead' : 'retry'))
+    return outcomeOf
   })
+}
+
+/** Jobs with attempts left wait again for `delay` ms. The others are dead, as are those whose `delay` is null. */
+export async function endAttempts<Item>(
+  context: StoreContext,
+  { queue, totals }: Source,
+  held: readonly Held<Item>[],
+  how: (held: Held<Item>) => { error: JobError; delay: number | null },
+): Promise<(held: Held<Item>) => FailOutcome> {
+  const { keepDead } = context.queues.of(queue).values
+  const now = context.now()
+  const dead = new Set<Held<Item>>()
+  const parcels = held.flatMap((each) => {
+    const { job } = each.delivery
+    const { error, delay } = how(each)
+    const attempt = { [HEADER.attempt]: job.attempt }
+    if (delay !== null && job.attempt < job.attempts)
+      return copyOf(each.delivery, queue, { ...attempt, [HEADER.due]: now + delay }, delay)
+    dead.add(each)
+    return deadOf(copyOf(each.delivery, queue, attempt), error, keepDead)
+  })
+  await sendBack(context, parcels)
+  totals.dead += dead.size
+  for (const { delivery } of dead) context.bells.ring('finished', queue, delivery.job.id)
+  return (each) => (dead.has(each) ? 'dead' : 'retry')
 }
 
 export function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
   const source = sourceOf(context, queue)
   return source.end(items, async (held) => {
-    const copies = held.map(({ delivery }) => copyOf(delivery, queue, { [HEADER.attempt]: delivery.job.attempt - 1 }))
-    await sendBack(context, copies)
+    const unrun = held.map(({ delivery }) => {
+      const { job, remaining } = delivery
+      return copyOf(delivery, queue, { [HEADER.attempt]: job.attempt - 1 }, remaining)
+    })
+    await sendBack(context, unrun)
     source.totals.released += held.length
-    return held.map(() => 'ok')
+    return () => 'ok'
   })
 }

@@ -1,7 +1,7 @@
 import type { JobRecord, RestoreOutcome } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
 import { sendBack } from '../traffic.ts'
-import { deadLetter, parcelOf } from '../wire.ts'
+import { deadOf, parcelOf } from '../wire.ts'
 
 /** Done and cancelled jobs are not kept here. */
 export async function restore(
@@ -9,19 +9,14 @@ export async function restore(
   { records }: { records: readonly JobRecord[] },
 ): Promise<RestoreOutcome[]> {
   const now = context.now()
-  const of = (queue: string) => context.queues.of(queue).values
-  const live = records.filter(({ state }) => state === 'waiting' || state === 'scheduled')
-  await sendBack(
-    context,
-    live.map((record) => parcelOf(record, of(record.queue), now)),
-  )
-  const dead = records.filter(({ state }) => state === 'dead')
-  for (const { queue } of dead) await context.topology.dead(queue)
-  await context.publisher.publish(
-    dead.flatMap((record) => {
-      const keep = (record.finishedAt ?? now) + of(record.queue).keepDead - now
-      return keep > 0 ? [deadLetter(context.names, parcelOf(record, of(record.queue), now), record.error, keep)] : []
-    }),
-  )
+  const parcels = records.flatMap((record) => {
+    const { values } = context.queues.of(record.queue)
+    const parcel = parcelOf(record, values, now)
+    if (record.state === 'waiting' || record.state === 'scheduled') return parcel
+    return record.state === 'dead'
+      ? deadOf(parcel, record.error, (record.finishedAt ?? now) + values.keepDead - now)
+      : []
+  })
+  await sendBack(context, parcels)
   return records.map(() => 'restored')
 }

@@ -1,5 +1,6 @@
 import type { QueueStats } from '../../../store.ts'
 import { type StoreContext, sourceOf, waitingIn } from '../context.ts'
+import { DEAD } from '../names.ts'
 
 /** Dropped. */
 export async function record(): Promise<void> {}
@@ -16,7 +17,7 @@ export async function stats(context: StoreContext, { queue: only }: { queue?: st
 async function statsOf(context: StoreContext, queue: string): Promise<QueueStats> {
   const { queues, names, topology } = context
   const { values } = queues.of(queue)
-  const [waiting, dead] = await Promise.all([waitingIn(context, queue), topology.count(names.dead(queue))])
+  const [waiting, dead] = await Promise.all([waitingIn(context, queue), topology.count(names.line(queue, DEAD))])
   const { held, totals } = sourceOf(context, queue)
   return {
     ...{ queue, paused: false, capacity: values.capacity, overrides: {}, lastClaim: null },

@@ -138,7 +138,7 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob, call: Call):
   if (met !== undefined && met !== 'follows') return met
   if (queue.room <= 0) return { status: 'full', id }
   const follows = met === 'follows'
-  const standing = hasParents(job) && !follows ? standingOf(context, job, call) : undefined
+  const standing = hasParents(job) ? standingOf(context, job, call) : undefined
   if (typeof standing === 'string') return { status: 'orphan', id, parent: standing }
   if (once?.unique !== undefined || follows) mark(context, queue)
   const row = columnsOf(context, job, { follows, isBlocked: standing?.isBlocked })
