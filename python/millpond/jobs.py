@@ -98,8 +98,8 @@ class NewJob:
         check_parents(self.after, self.within)
         if self.on_dead not in get_args(OnDead):
             raise MillpondError("InvalidOption", f"on_dead is {self.on_dead!r}; it is cancel or run")
-        if (self.after or self.within) and self.once is not None and self.once.follow:
-            raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others, or be a part of one")
+        if self.after and self.once is not None and self.once.follow:
+            raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others")
         if self.once is not None and self.key is None:
             raise MillpondError("InvalidOption", "once needs a key")
         object.__setattr__(self, "id", self.id.lower())

@@ -27,7 +27,7 @@ async function keptIn(client: Redis, key: string): Promise<Kept> {
   const isHash = (await client.type(key)) === 'hash'
   const parts = isHash
     ? ((await client.callBuffer('HGETALL', key)) as Buffer[])
-    : await client.zrangeBuffer(key, 0, -1, 'WITHSCORES')
+    : await client.zrangeBuffer(key, '0', '-1', 'WITHSCORES')
   const pairs: [string, string | number][] = []
   for (const [at, name] of parts.entries()) {
     const value = parts[at + 1]
