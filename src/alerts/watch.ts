@@ -3,10 +3,16 @@
  * key, so there is one at most. The process whose worker has claimed it goes on looking until it stops, and then gives it
  * back. Its lease and its fence see to it that no second one holds it: a process that was killed loses it with its lease.
  *
- * The job's progress is `{ rules, states }`. The states are those of the alerts, so the next process goes on where this one
- * stopped; the rules are there for dashboards.
+ * The job's progress is `{ rules, states, untold, note }`. The states are those of the alerts, so the next process goes on where
+ * this one stopped; the rules are there for dashboards. Nothing is told before it is noted there:
+ *
+ *   an alert turns ──noted, with its new state──► untold ──pushed──► told
+ *                                                   └─ the process dies or stalls: the next one pushes it
+ *
+ * A process that has lost the job can note nothing. So no alert is told of which the next process knows nothing, and one that two
+ * processes push has the same id.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
@@ -51,23 +57,63 @@ interface Watch {
 
 type States = Map<string, AlertState>
 
+/** What the next process must know. */
+interface Noted {
+  states: States
+  /** Turned, and perhaps not pushed. */
+  untold: readonly Alert[]
+}
+
+/** Milliseconds between two looks at whether the store has the progress. */
+const NOTED_EVERY = 100
+
 /** The handler of the job that is the right to look. It looks until it is told to stop. */
 export function watcher({ pond, told, rules, every, stopping, onError }: Watch) {
   return async (job: Job, ctx: Context): Promise<Outcome> => {
     const signal = AbortSignal.any([stopping, ctx.signal])
     const readings = new Readings(pond, rules)
-    let states: States | undefined
-    let isTold = false
+    let noted: Noted | undefined
+    /** The store has `noted`, or will have it soon. */
+    let isKept = false
+
+    /** Goes along with the lease, so the store takes it only from the process that holds the job. */
+    const report = ({ states, untold }: Noted): string => {
+      const note = randomUUID()
+      // The rules, for dashboards.
+      ctx.progress({ rules, states: [...states], untold, note })
+      return note
+    }
+
+    /** @returns false: the right to look was lost, or is given back, before it was noted */
+    const note = async (next: Noted): Promise<boolean> => {
+      const expected = report(next)
+      while (!signal.aborted) {
+        await sleep(NOTED_EVERY, undefined, { signal }).catch(() => {})
+        if (noteOf((await pond.job(job.id))?.progress) === expected) return !signal.aborted
+      }
+      return false
+    }
+
+    const tell = async ({ states, untold }: Noted): Promise<Noted> => {
+      for (const alert of untold) await push(alert)
+      return { states, untold: [] }
+    }
+
     while (!signal.aborted) {
       try {
-        states ??= statesOf((await pond.job(job.id))?.progress)
-        const next = await look(readings, states)
+        noted ??= notedIn((await pond.job(job.id))?.progress)
+        noted = await tell(noted)
+        const next = await look(readings, noted.states)
         if (signal.aborted) break
-        for (const alert of next.alerts) await told.push(alert, { id: idOf(alert), timeout: TELL_TIMEOUT })
-        states = next.states
-        // The rules too, for dashboards.
-        if (next.isChanged || !isTold) ctx.progress({ rules, states: [...states] })
-        isTold = true
+        if (next.untold.length > 0) {
+          isKept = false
+          if (!(await note(next))) break
+          noted = next
+          noted = await tell(noted)
+        }
+        noted = { states: next.states, untold: [] }
+        if (next.isChanged || !isKept) report(noted)
+        isKept = true
       } catch (error) {
         if (!isMillpondError(error) || error.code !== 'Closed') onError(error)
       }
@@ -76,11 +122,23 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
     return pond.store.capabilities.rates ? ctx.rateLimited(1) : ctx.retry(0, 'the process stops')
   }
 
+  /** Nobody is told that an alert has resolved while it is still being told that it fires, such as by a process that has died. */
+  async function push(alert: Alert): Promise<void> {
+    const options = { id: idOf(alert), timeout: TELL_TIMEOUT }
+    if (alert.state === 'firing' || !pond.store.capabilities.graphs) return void (await told.push(alert, options))
+    const after = [idOf({ ...alert, state: 'firing' })]
+    await told.push(alert, { ...options, after, onDead: 'run' }).catch((error: unknown) => {
+      // It was told so long ago that it is kept no longer.
+      if (isMillpondError(error, 'ParentUnknown')) return told.push(alert, options)
+      throw error
+    })
+  }
+
   async function look(readings: Readings, states: States) {
     const now = Date.now()
     const byQueue = new Map((await readings.read(now)).map((reading) => [reading.queue, reading]))
     const next: States = new Map()
-    const alerts: Alert[] = []
+    const untold: Alert[] = []
     let added = 0
     for (const rule of rules) {
       const known = [...states.keys()].map(queueOf(rule)).filter((queue) => queue !== undefined)
@@ -96,11 +154,11 @@ export function watcher({ pond, told, rules, every, stopping, onError }: Watch) 
         if (isNew) added++
         if (state !== undefined) next.set(key, state)
         const since = (state ?? old)?.above ?? now
-        if (turn !== undefined) alerts.push(alertOf(rule, queue, turn, value, since))
+        if (turn !== undefined) untold.push(alertOf(rule, queue, turn, value, since))
       }
     }
     const isChanged = JSON.stringify([...next]) !== JSON.stringify([...states])
-    return { states: next, alerts, isChanged }
+    return { states: next, untold, isChanged }
   }
 }
 
@@ -132,9 +190,21 @@ function idOf({ rule, queue, state, since }: Alert): string {
 }
 
 /** Of the job's progress; empty where it is something else. */
-function statesOf(progress: unknown): States {
-  if (typeof progress !== 'object' || progress === null || !('states' in progress)) return new Map()
-  return new Map(Array.isArray(progress.states) ? progress.states.filter(isEntry) : [])
+function notedIn(progress: unknown): Noted {
+  const { states, untold } = fieldsOf(progress)
+  return {
+    states: new Map(Array.isArray(states) ? states.filter(isEntry) : []),
+    untold: Array.isArray(untold) ? untold.filter(isAlert) : [],
+  }
+}
+
+const noteOf = (progress: unknown): unknown => fieldsOf(progress).note
+
+const fieldsOf = (value: unknown): Record<string, unknown> => ({ ...Object(value) })
+
+function isAlert(value: unknown): value is Alert {
+  const { rule, queue, state, since } = fieldsOf(value)
+  return [rule, queue, since].every((one) => typeof one === 'string') && (state === 'firing' || state === 'resolved')
 }
 
 function isEntry(entry: unknown): entry is [string, AlertState] {

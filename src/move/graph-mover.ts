@@ -57,10 +57,9 @@ export class GraphMover {
     const { graph } = this.#source
     const children = await graph?.childrenOf(records)
     if (graph === undefined || children === undefined || children.size === 0) return
-    for (const batch of await graph.take([...new Set([...children.values()].flat())])) {
-      if (batch.records.every(({ queue }) => this.#isMoved(queue))) await carry(batch)
-      else await batch.putBack(batch.records)
-    }
+    const queues = await graph.queuesOf([...new Set([...children.values()].flat())])
+    const moved = [...queues].flatMap(([id, queue]) => (this.#isMoved(queue) ? id : []))
+    for (const batch of await graph.take(moved)) await carry(batch)
   }
 
   went({ id }: JobRecord): void {

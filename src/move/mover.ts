@@ -35,6 +35,8 @@ export class Mover {
   readonly #stop: AbortSignal
   readonly #prepare: (queue: string) => Promise<void>
   readonly #queues = new Map<string, MovedQueue>()
+  /** Per queue, by id. */
+  readonly #left = new Map<string, Map<string, LeftReason>>()
   readonly #pace = new Pace()
   readonly #startedAt = Date.now()
   readonly #began = performance.now()
@@ -89,19 +91,22 @@ export class Mover {
     const iterator = batches[Symbol.asyncIterator]()
     const left = new Map<string, LeftReason>()
     let older = false
+    let isFull = false
     let settle = async () => {}
     let next = await iterator.next()
     while (!next.done) {
       const batch = next.value
-      const ahead = quietly(settle().then(() => (this.#stop.aborted ? NO_MORE : iterator.next())))
-      const fates = await this.#store(batch).catch((error: unknown) => putBackAhead(ahead, error))
+      const ahead = quietly(settle().then(() => (this.#stop.aborted || isFull ? NO_MORE : iterator.next())))
+      const fates = await this.#store(batch).catch((error: unknown) => abandonAhead(ahead, error))
+      // The jobs behind it stay with the workers of the source.
+      isFull ||= fates.includes('full')
       settle = () => this.#settle(batch, fates)
       older = this.#count(entry, batch.records, fates, left) || older
       next = await ahead
       await this.#tell()
     }
     await settle()
-    entry.left = countsOf(left)
+    this.#leave(entry, left)
     return older
   }
 
@@ -121,7 +126,10 @@ export class Mover {
     await this.#settle(batch, fates)
     for (const [index, record] of batch.records.entries()) if (isThere(fates[index])) this.#graphs.went(record)
     const entry = name === undefined ? undefined : this.#queues.get(name)
-    if (entry !== undefined) this.#count(entry, batch.records, fates, new Map())
+    if (entry === undefined) return
+    const left = new Map(this.#left.get(entry.queue))
+    this.#count(entry, batch.records, fates, left)
+    this.#leave(entry, left)
   }
 
   async #settle(batch: Batch, fates: readonly (Fate | undefined)[]): Promise<void> {
@@ -131,7 +139,18 @@ export class Mover {
     // What was pushed meanwhile to wait for them goes first, too.
     await this.#graphs.carryChildren(there, (children) => this.#carryChildren(children))
     await batch.remove(there)
-    if (there.length < records.length) await batch.putBack(records.filter((_, index) => !isThere(fates[index])))
+    const full = records.filter((_, index) => fates[index] === 'full')
+    if (full.length > 0) await batch.putBack(full, false)
+    const refused = records.filter((_, index) => !isThere(fates[index]) && fates[index] !== 'full')
+    if (refused.length > 0) await batch.putBack(refused, true)
+  }
+
+  /** What has been left now, and what was left out because it had been before. */
+  #leave(entry: MovedQueue, left: Map<string, LeftReason>): void {
+    const before = this.#left.get(entry.queue) ?? new Map<string, LeftReason>()
+    for (const [id, reason] of before) if (!left.has(id) && this.#source.rests?.(id)) left.set(id, reason)
+    this.#left.set(entry.queue, left)
+    entry.left = countsOf(left)
   }
 
   /** @returns whether there may be more of what the source had at the start */
@@ -145,6 +164,7 @@ export class Mover {
     records.forEach(({ id, state, pushedAt }, index) => {
       const fate = fates[index]
       if (fate === undefined) return
+      left.delete(id)
       if (fate === 'moved') {
         this.#moved++
         entry.moved[state]++
@@ -188,10 +208,10 @@ export class Mover {
 
 const NO_MORE: IteratorResult<Batch> = { done: true, value: undefined }
 
-/** What is taken and was not sent to the target goes back at once. The rest comes back after a while, or the next run takes it up. */
-async function putBackAhead(ahead: Promise<IteratorResult<Batch>>, error: unknown): Promise<never> {
+/** What is taken is given up: that which was sent to the target comes back after a while, or the next run takes it up. */
+async function abandonAhead(ahead: Promise<IteratorResult<Batch>>, error: unknown): Promise<never> {
   const taken = await ahead.catch(() => NO_MORE)
-  if (!taken.done) await taken.value.putBack(taken.value.records).catch(() => {})
+  if (!taken.done) await taken.value.abandon().catch(() => {})
   throw error
 }
 

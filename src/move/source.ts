@@ -33,6 +33,8 @@ export interface Source {
   pass(queue: string): AsyncIterable<Batch>
   /** Whether workers of the source run jobs that were pushed before this time, in milliseconds since 1970. */
   runsOlder(queue: string, time: number): Promise<boolean>
+  /** Whether the job was put back so lately that passes leave it out. Unset: passes leave none out. */
+  rests?(id: string): boolean
   /** Unset: the source has no graphs. */
   readonly graph?: SourceGraph
   /** Between two passes: does what brings jobs back, such as due times and lost leases. */
@@ -53,6 +55,9 @@ export interface SourceGraph {
 /**
  * Jobs that are taken: no worker of the source starts them until `renewAt` and a while longer. If the move is killed, they come back, or
  * the next move takes them up. In the end each one is removed or put back.
+ *
+ * Another move of the same source may have taken up a job meanwhile, and stored it. So no job is put back to where a worker of the source
+ * can start it before that other move has removed it.
  */
 export interface Batch {
   readonly records: readonly JobRecord[]
@@ -62,8 +67,10 @@ export interface Batch {
   renew(): Promise<void>
   /** The target has them. */
   remove(records: readonly JobRecord[]): Promise<void>
-  /** The target does not take them. */
-  putBack(records: readonly JobRecord[]): Promise<void>
+  /** The target does not take them. @param rests passes leave them out for a while, so that workers of the source can have them */
+  putBack(records: readonly JobRecord[], rests: boolean): Promise<void>
+  /** The move ends with an error, and has not sent them to the target. Those that no other move can have taken up go back at once. */
+  abandon(): Promise<void>
 }
 
 /** Opens a rival's data. @param onTrouble is told of each failure that is repeated @param stop ends the repeating */

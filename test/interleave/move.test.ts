@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Mover } from '../../src/move/mover.ts'
@@ -12,17 +13,17 @@ import type { Source } from '../../src/move/source.ts'
 import { ClaimSource } from '../../src/move/sources/claims.ts'
 import { StoreSource } from '../../src/move/sources/store.ts'
 import { Target } from '../../src/move/target.ts'
-import type { OperationName, Store } from '../../src/store.ts'
+import type { NewJob, OperationName, Store } from '../../src/store.ts'
 import { around } from '../../src/stores/around.ts'
 import { openStore } from '../../src/stores/open.ts'
+import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
 import { seeded } from '../faults/harness.ts'
-import { newJobs } from '../support/jobs.ts'
+import { newId, newJob } from '../support/jobs.ts'
 import { inAllOrders, type Path } from './orders.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
 /** Of each case; `MILLPOND_MOVE_ORDERS=Infinity` for all. */
-const ORDERS = Number(process.env.MILLPOND_MOVE_ORDERS ?? 8)
-const JOBS = 2
+const ORDERS = Number(process.env.MILLPOND_MOVE_ORDERS ?? 40)
 /** In ms: after that, what a killed move had taken comes back. */
 const LATER = 61_000
 /** In ms. Workers are slow, but not lost. */
@@ -31,6 +32,8 @@ const LEASE = 3_600_000
 const KEEP = 3650 * 24 * 3_600_000
 /** In ms: the longest wait of a move for jobs that run. */
 const WAIT = 250
+/** Turns of the event loop after which a session waits for another one. */
+const PASSES = 20
 /** In ms: that each turn takes when the race is over. */
 const LONG_WAIT = 20_000
 
@@ -82,9 +85,9 @@ class Session {
     await this.arrive(pass)
   }
 
-  /** Resolves when its next call waits. */
+  /** Resolves when its next call waits, or it waits for another session. */
   async arrive(pass: () => Promise<void>): Promise<void> {
-    while (!this.#isOver && this.#waiting.length === 0) await pass()
+    for (let passes = 0; passes < PASSES && !this.#isOver && this.#waiting.length === 0; passes++) await pass()
   }
 
   async finish(pass: () => Promise<void>): Promise<void> {
@@ -98,6 +101,16 @@ class Session {
 
 interface Case {
   from: (store: Store) => Source
+  /** Two that wait unless given. */
+  jobs?: () => readonly Partial<NewJob>[]
+  /** A job of the target, which has its key. */
+  there?: Partial<NewJob>
+  /** The move whose target takes nothing: it ends with an error. */
+  fails?: number
+  /** Of each move that are raced, CALLS unless given. */
+  calls?: number
+  /** How all orders begin, as a fault was found there once. */
+  begin?: readonly number[]
   /** Of each move, after which call it is killed; null: it is not. */
   moves: readonly (number | null)[]
   /** A worker of the source, and one of the target. */
@@ -126,11 +139,13 @@ class Race {
     const clock = { now: Date.now() }
     const open = () => openStore('memory:', { clock: () => clock.now })
     const race = new Race([await open(), await open()], given, clock, pass)
-    const jobs = newJobs(JOBS)
-    for (const { id } of jobs) race.runs.set(id, 0)
+    const jobs = (given.jobs?.() ?? [{}, {}]).map((job) => newJob(job))
+    const there = given.there === undefined ? [] : [newJob(given.there)]
+    for (const { id } of [...jobs, ...there]) race.runs.set(id, 0)
     // A job that ended is known by its id for as long as it is kept.
     for (const { operations } of [race.source, race.target]) await operations.configure({ queue: 'q', keepDone: KEEP })
     await race.source.operations.push({ jobs })
+    if (there.length > 0) await race.target.operations.push({ jobs: there })
     const isFollowed = await race.#race(path)
     if (isFollowed) await race.#end(path.order)
     await Promise.all([race.source.close(), race.target.close()])
@@ -138,7 +153,7 @@ class Race {
   }
 
   async #race(path: Path): Promise<boolean> {
-    const { moves, workers } = this.#case
+    const { moves, workers, calls = CALLS } = this.#case
     const sessions: Session[] = []
     const begin = async (calls: number, isKilled: boolean, run: (session: Session) => Promise<unknown>) => {
       const session = new Session(calls, isKilled)
@@ -146,7 +161,13 @@ class Race {
       session.start(run(session))
       await session.arrive(this.#pass)
     }
-    for (const killed of moves) await begin(killed ?? CALLS, killed !== null, (session) => this.#move(session))
+    for (const [index, killed] of moves.entries()) {
+      const isFailing = index === this.#case.fails
+      await begin(killed ?? calls, killed !== null, (session) =>
+        // Unless the other one has moved all.
+        isFailing ? this.#move(session, full).catch(assertFull) : this.#move(session),
+      )
+    }
     if (workers) {
       await begin(CALLS_OF_A_WORKER, false, (session) => this.#work(session.on(this.source)))
       await begin(CALLS_OF_A_WORKER, false, (session) => this.#work(session.on(this.target)))
@@ -192,9 +213,9 @@ class Race {
     await this.#pass()
   }
 
-  #move(session: Session): Promise<unknown> {
+  #move(session: Session, to = (store: Store) => store): Promise<unknown> {
     const source = this.#case.from(session.on(this.source))
-    const target = new Target(session.on(this.target))
+    const target = new Target(session.on(to(this.target)))
     return new Mover(source, target, { queues: ['q'], settings: false }, async () => {}).run()
   }
 
@@ -227,22 +248,46 @@ class Race {
   }
 }
 
+/** A target that has no room left. */
+const full = (store: Store): Store =>
+  around(store, (name, input, next) =>
+    name === 'restore' ? Promise.reject(new MillpondError('StoreFull', 'no room')) : next(input),
+  )
+
+const assertFull = (error: unknown) => assert.ok(isMillpondError(error, 'StoreFull'), String(error))
+
 const SOURCES: Record<string, (store: Store) => Source> = {
   'jobs that are put off': (store) => new StoreSource(store),
   'jobs that are claimed': (store) => new ClaimSource(store, true),
 }
 
 const KILLS = [1, 2, 3, 4]
+/** Two batches: a move goes over the jobs that wait for others first. */
+const family = () => {
+  const parent = newId()
+  return [{ id: parent }, { after: [parent] }]
+}
+const KEYED = { key: 'k' }
+/** Both moves have taken a job that waits, the other one has stored it, and the target has failed the first one. */
+const TAKEN_BY_BOTH = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+/** Both moves have taken the job, the target has refused it to the first, and has stored it for the other. */
+const REFUSED_ONCE = [1, 0, 1, 1, 3, 3, 0, 0]
 
 async function inOrders(t: TestContext, cases: readonly Case[]): Promise<void> {
   t.mock.timers.enable({ apis: ['setTimeout'] })
+  // So that imported timers are those, too.
+  syncBuiltinESMExports()
   const pass = async () => {
     await turn()
     t.mock.timers.tick(WAIT)
   }
   let count = 0
   for (const each of cases) {
-    count += await inAllOrders((path) => Race.run(each, path, pass), { most: ORDERS, random: seeded(SEED) })
+    count += await inAllOrders((path) => Race.run(each, path, pass), {
+      most: ORDERS,
+      random: seeded(SEED),
+      begin: each.begin,
+    })
   }
   t.diagnostic(`${count} orders, seed ${SEED}`)
 }
@@ -267,6 +312,39 @@ for (const [about, from] of Object.entries(SOURCES)) {
       inOrders(
         t,
         [null, ...KILLS].map((killed) => ({ from, moves: [null, killed], workers: true, late: false })),
+      ))
+
+    test('two moves at once, one of which ends with an error', (t) =>
+      inOrders(
+        t,
+        [undefined, TAKEN_BY_BOTH].map((begin) => {
+          return {
+            from,
+            moves: [null, null],
+            fails: 1,
+            calls: 7,
+            jobs: family,
+            workers: true,
+            late: false,
+            ...(begin && { begin }),
+          }
+        }),
+      ))
+
+    test('two moves at once, of a job whose key comes free at the target', (t) =>
+      inOrders(
+        t,
+        [undefined, REFUSED_ONCE].map((begin) => {
+          return {
+            from,
+            moves: [null, null],
+            jobs: () => [KEYED],
+            there: KEYED,
+            workers: true,
+            late: false,
+            ...(begin && { begin }),
+          }
+        }),
       ))
   })
 }

@@ -47,14 +47,19 @@ export class Path {
 export interface Orders {
   most: number
   random: () => number
+  /** The first choices of all; none unless given. */
+  begin?: readonly number[] | undefined
 }
 
 /**
  * Runs the race in every order, or in `most` of them, chosen at random.
  * @param run one race; it resolves to false if the path could not be followed
  */
-export async function inAllOrders(run: (path: Path) => Promise<boolean>, { most, random }: Orders): Promise<number> {
-  const left: number[][] = [[]]
+export async function inAllOrders(
+  run: (path: Path) => Promise<boolean>,
+  { most, random, begin = [] }: Orders,
+): Promise<number> {
+  const left: number[][] = [[...begin]]
   let count = 0
   while (left.length > 0 && count < most) {
     const at = Math.floor(random() * left.length)

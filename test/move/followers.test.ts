@@ -141,5 +141,8 @@ test('a follower whose job stays at the source stays with it', () =>
     // Once that key is free, both go.
     await drained(target)
     assert.deepEqual((await move(source, target)).left, 0)
+    assert.equal((await recordOf(target, follows))?.follows, true)
+    // It is due when the first move lets go of it.
+    await target.operations.update({ items: [{ id: runs.id, delay: 0 }] })
     assert.deepEqual(await drained(target), [runs.id, follows.id])
   }))

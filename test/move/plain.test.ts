@@ -119,7 +119,8 @@ test('what the target has set of its own stays, and a pause goes over', async ()
 })
 
 test('a job whose key another live job at the target has stays, and so does one that the target refuses', async () => {
-  const source = await memory.open()
+  let now = Date.now()
+  const source = await memory.open({ clock: () => now })
   const target = await memory.open()
   try {
     const [first, bad, last] = [recordOf({ key: 'k' }), recordOf(), recordOf()]
@@ -133,7 +134,9 @@ test('a job whose key another live job at the target has stays, and so does one 
     const report = await move(source.store, picky)
     assert.deepEqual(report.queues[0]?.left, { KeyTaken: 1, PayloadTooLarge: 1 })
     assert.deepEqual([report.moved, report.left, report.remaining], [1, 2, 2])
-    // They wait as before.
+    // A minute later they wait as before.
+    now += 60_000
+    await source.store.operations.sweep({ limit: 10 })
     assert.deepEqual(
       (await waitingIn(source.store, 'q')).map(({ id }) => id),
       [first.id, bad.id],

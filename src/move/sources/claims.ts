@@ -138,6 +138,11 @@ class ClaimedBatch implements Batch {
     if (items.length > 0) await this.#store.operations.release({ queue: this.#queue, items })
   }
 
+  /** A claim is this move's alone, as its fence says. */
+  abandon(): Promise<void> {
+    return this.putBack(this.records)
+  }
+
   #holdsOf(records: readonly JobRecord[]): Hold[] {
     return records.flatMap(({ id }) => this.#holds.get(id) ?? [])
   }

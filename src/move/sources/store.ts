@@ -4,7 +4,10 @@
  * due again, and the job waits at its old place.
  *
  *   waiting ──update──► scheduled, for HOLD ──► the target stores it ──► removed
- *                           └─ the move is killed: it comes due
+ *                           └─ the move is killed, or the target refuses it: it comes due
+ *
+ * Nothing ends a hold early. Another move of the same source, or the one after this, may have taken the job as well and stored it, and then
+ * has the rest of its own hold to remove it.
  */
 import type { JobUpdate, Store } from '../../store.ts'
 import type { GroupRecord } from '../../values/limits.ts'
@@ -16,6 +19,8 @@ import { childrenOf, placesOf, withParents } from './graph.ts'
 const BATCH = 1000
 /** In ms: how long a taken job is kept from the workers of the source. */
 const HOLD = 60_000
+/** In ms: a job that the target has refused is left to the workers of the source for as long as it was kept from them. */
+const REST = 2 * HOLD
 /** In ms: scheduled jobs that are due later than this cannot start meanwhile, so they are not touched. More than clocks differ. */
 const FAR = 300_000
 const MAX_JOBS_PER_SWEEP = 1000
@@ -27,8 +32,7 @@ export class StoreSource implements Source {
   readonly name: string
   readonly graph?: SourceGraph
   readonly #store: Store
-  /** Taken jobs are scheduled ones, so the list shows them again. */
-  readonly #taken = new Set<string>()
+  readonly #passedOver = new PassedOver()
 
   constructor(store: Store) {
     this.name = store.name
@@ -49,7 +53,7 @@ export class StoreSource implements Source {
       for (const records of Map.groupBy(blocked, (record) => record?.queue).values()) {
         const batch = new HeldBatch(
           this.#store,
-          this.#taken,
+          this.#passedOver,
           records.filter((record) => record !== null),
         )
         await batch.renew()
@@ -57,6 +61,10 @@ export class StoreSource implements Source {
       }
     }
     return batches
+  }
+
+  rests(id: string): boolean {
+    return this.#passedOver.has(id)
   }
 
   async counts(): Promise<QueueCounts[]> {
@@ -87,9 +95,9 @@ export class StoreSource implements Source {
       after = page.next ?? undefined
       const records = page.jobs
         // A follower goes after the job that it follows.
-        .filter(({ id, dueAt, follows }) => dueAt <= until && follows !== true && !this.#taken.has(id))
+        .filter(({ id, dueAt, follows }) => dueAt <= until && follows !== true && !this.#passedOver.has(id))
         .map(({ cursor: _, ...record }) => record)
-      const batch = new HeldBatch(this.#store, this.#taken, records)
+      const batch = new HeldBatch(this.#store, this.#passedOver, records)
       await batch.renew()
       if (batch.records.length > 0) yield batch
       if ((page.jobs.at(-1)?.dueAt ?? 0) > until) return
@@ -119,17 +127,17 @@ export class StoreSource implements Source {
 
 class HeldBatch implements Batch {
   readonly #store: Store
-  readonly #taken: Set<string>
+  readonly #passedOver: PassedOver
   records: readonly JobRecord[]
   renewAt: number
 
-  constructor(store: Store, taken: Set<string>, records: readonly JobRecord[]) {
+  constructor(store: Store, passedOver: PassedOver, records: readonly JobRecord[]) {
     this.#store = store
-    this.#taken = taken
+    this.#passedOver = passedOver
     this.records = records
     // Nobody starts a finished job.
     this.renewAt = records.some(isLive) ? 0 : Number.POSITIVE_INFINITY
-    for (const { id } of records) taken.add(id)
+    for (const { id } of records) passedOver.add(id)
   }
 
   async renew(): Promise<void> {
@@ -145,7 +153,7 @@ class HeldBatch implements Batch {
     const lost = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'updated' ? [] : id)))
     if (lost.size > 0) {
       this.records = this.records.filter(({ id }) => !lost.has(id))
-      for (const id of lost) this.#taken.delete(id)
+      for (const id of lost) this.#passedOver.delete(id)
     }
     this.records = await withParents(this.#store, this.records)
     this.renewAt = renewAt
@@ -153,13 +161,38 @@ class HeldBatch implements Batch {
 
   async remove(records: readonly JobRecord[]): Promise<void> {
     if (records.length > 0) await this.#store.operations.remove({ ids: records.map(({ id }) => id) })
-    for (const { id } of records) this.#taken.delete(id)
+    for (const { id } of records) this.#passedOver.delete(id)
   }
 
-  async putBack(records: readonly JobRecord[]): Promise<void> {
-    const items = records.filter(isLive).map(({ id, dueAt }): JobUpdate => ({ id, runAt: dueAt }))
-    if (items.length > 0) await this.#store.operations.update({ items })
-    for (const { id } of records) this.#taken.delete(id)
+  async putBack(records: readonly JobRecord[], rests: boolean): Promise<void> {
+    for (const { id } of records) {
+      if (rests) this.#passedOver.add(id, REST)
+      else this.#passedOver.delete(id)
+    }
+  }
+
+  async abandon(): Promise<void> {}
+}
+
+/** Jobs that a list shows, and that this move takes no more, or not yet: those that it has taken, and those that rest. */
+class PassedOver {
+  /** By id, `performance.now()` until which. */
+  readonly #until = new Map<string, number>()
+
+  add(id: string, ms = Number.POSITIVE_INFINITY): void {
+    this.#until.set(id, performance.now() + ms)
+  }
+
+  delete(id: string): void {
+    this.#until.delete(id)
+  }
+
+  has(id: string): boolean {
+    const until = this.#until.get(id)
+    if (until === undefined) return false
+    if (until > performance.now()) return true
+    this.#until.delete(id)
+    return false
   }
 }
 

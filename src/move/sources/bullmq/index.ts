@@ -2,6 +2,7 @@
  * The jobs of BullMQ's queues, version 5 or later: waiting, prioritized, delayed and failed ones. `bullmq+redis://host:6379/0?prefix=bull`.
  * Running and completed jobs stay, as do those of flows and job schedulers.
  */
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { connected, newClient } from '../../../stores/redis-client/client.ts'
 import { toMillpondError } from '../../../stores/redis-client/errors.ts'
@@ -60,6 +61,8 @@ class BullMQ implements Source {
   readonly #client: Redis
   readonly #prefix: string
   readonly #answered: Answered
+  /** What the target refused goes back after the pass, which would take it again. */
+  #refused: (() => Promise<void>)[] = []
 
   constructor(client: Redis, prefix: string, answered: Answered) {
     this.#client = client
@@ -109,8 +112,9 @@ class BullMQ implements Source {
   async *leftovers(queue: string): AsyncIterable<Batch> {
     const ids = await this.#answered(() => this.#client.hkeys(this.#base(queue) + TAKEN))
     for (let at = 0; at < ids.length; at += BATCH) {
-      const { taken } = await this.#run(RESUME, queue, ids.slice(at, at + BATCH))
-      if (taken.length > 0) yield this.#batch(queue, taken)
+      const mark = randomUUID()
+      const { taken } = await this.#run(RESUME, queue, [mark, ...ids.slice(at, at + BATCH)])
+      if (taken.length > 0) yield this.#batch(queue, taken, mark, false)
     }
   }
 
@@ -118,15 +122,17 @@ class BullMQ implements Source {
     yield* this.leftovers(queue)
     for (const list of LISTS) {
       for (let skip = 0; ; ) {
-        const { passed, taken } = await this.#run(TAKE, queue, [list, skip, BATCH, MAX_BYTES_PER_BATCH])
+        const mark = randomUUID()
+        const { passed, taken } = await this.#run(TAKE, queue, [mark, list, skip, BATCH, MAX_BYTES_PER_BATCH])
         skip += passed
-        if (taken.length > 0) yield this.#batch(queue, taken)
+        if (taken.length > 0) yield this.#batch(queue, taken, mark, true)
         else if (passed === 0) break
       }
     }
   }
 
   async runsOlder(queue: string): Promise<boolean> {
+    await this.tend()
     // Or whether the answer of a script that took jobs was lost.
     const base = this.#base(queue)
     const [active, taken] = await this.#answered(() =>
@@ -135,26 +141,36 @@ class BullMQ implements Source {
     return active + taken > 0
   }
 
-  async tend(): Promise<void> {}
+  async tend(): Promise<void> {
+    for (const putBack of this.#refused.splice(0)) await putBack()
+  }
 
   async close(): Promise<void> {
+    await this.tend().catch(() => {})
     this.#client.disconnect()
   }
 
-  #batch(queue: string, taken: readonly Taken[]): Batch {
+  /** @param isFirst no other move has had them before */
+  #batch(queue: string, taken: readonly Taken[], mark: string, isFirst: boolean): Batch {
     const records = taken.map((one) => recordOf(one, this.#prefix, queue))
     const idOf = new Map(records.map(({ id }, index) => [id, taken[index]?.[0] ?? '']))
     const idsOf = (some: readonly JobRecord[]) => some.map(({ id }) => idOf.get(id) ?? '')
-    const tell = async (script: string, ids: string[]) => {
-      if (ids.length > 0) await this.#run(script, queue, ids)
-    }
+    const putBack = (some: readonly JobRecord[]) => this.#tell(PUT_BACK, queue, idsOf(some).reverse(), [mark])
     return {
       records,
       renewAt: Number.POSITIVE_INFINITY,
       renew: async () => {},
-      remove: (some) => tell(REMOVE, idsOf(some)),
-      putBack: (some) => tell(PUT_BACK, idsOf(some).reverse()),
+      remove: (some) => this.#tell(REMOVE, queue, idsOf(some)),
+      putBack: async (some) => void this.#refused.push(() => putBack(some)),
+      // What an earlier move had taken may be at the target.
+      abandon: async () => {
+        if (isFirst) await putBack(records)
+      },
     }
+  }
+
+  async #tell(script: string, queue: string, ids: string[], before: string[] = []): Promise<void> {
+    if (ids.length > 0) await this.#run(script, queue, [...before, ...ids])
   }
 
   async #run(script: string, queue: string, args: (string | number)[]): Promise<{ passed: number; taken: Taken[] }> {

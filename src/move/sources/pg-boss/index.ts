@@ -62,6 +62,8 @@ class PgBoss implements Source {
   readonly #schema: string
   readonly #where: string
   readonly #answered: Answered
+  /** Of the batches that are neither removed nor put back. */
+  readonly #held = new Set<PoolClient>()
   /** Columns of the jobs, which differ between versions. */
   #columns: ReadonlySet<string> = new Set()
 
@@ -135,7 +137,9 @@ class PgBoss implements Source {
 
   async tend(): Promise<void> {}
 
+  /** After an error, the last batch is still locked: as after a kill, the server ends its transaction with the connection. */
   async close(): Promise<void> {
+    for (const client of this.#held) client.release(true)
     await this.#pool.end()
   }
 
@@ -182,10 +186,12 @@ class PgBoss implements Source {
     const idsOf = (some: readonly JobRecord[]) => some.map(({ id }) => rowOf.get(id) ?? '')
     const remove = `delete from ${this.#schema}.job where name = $1 and state in ('created', 'retry', 'failed') and id::text = any ($2)`
     let held: PoolClient | undefined = client
+    this.#held.add(client)
     const end = async (how: 'commit' | 'rollback', ids: string[]) => {
       const own = held
       held = undefined
       if (own === undefined) return
+      this.#held.delete(own)
       try {
         if (ids.length > 0) await own.query(remove, [queue, ids])
         await own.query(how)
@@ -209,6 +215,8 @@ class PgBoss implements Source {
         left.push(...idsOf(some))
         await end('rollback', [])
       },
+      // The locks are this move's alone.
+      abandon: () => end('rollback', []),
     }
   }
 }
