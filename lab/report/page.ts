@@ -18,6 +18,9 @@ export interface Library {
   style: string
 }
 
+/** Sheets, in the order in which a later rule wins. */
+const STYLES = ['theme', 'text', 'frame', 'verdicts', 'facts', 'charts', 'tables', 'narrow']
+
 export const installed = (): Library => ({ script: uplot('uPlot.iife.min.js'), style: uplot('uPlot.min.css') })
 
 export function pageOf(report: Report, library: Library): string {
@@ -33,7 +36,7 @@ export function pageOf(report: Report, library: Library): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Millpond: the lab report</title>
-<style>${raw(library.style)}${raw(here('page.css'))}</style>
+<style>${raw(library.style)}${raw(STYLES.map((name) => here(`style/${name}.css`)).join(''))}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>

@@ -71,7 +71,7 @@ function waitingAttention(
     found.push({ queue, kind: 'slots', level: 'warning', text })
   }
   if (!paused && oldestWaiting !== null && oldestWaiting > LATE) {
-    const text = `the oldest job has waited for ${number(Math.floor(oldestWaiting / 60_000))} minutes`
+    const text = `the oldest job has waited for ${minutes(oldestWaiting)}`
     found.push({ queue, kind: 'late', level: 'warning', text })
   }
   return found
@@ -80,6 +80,7 @@ function waitingAttention(
 const number = (value: number): string => value.toLocaleString('en-US')
 const minutes = (ms: number): string => {
   const whole = Math.floor(ms / 60_000)
+  if (whole >= 2880) return `${number(Math.floor(whole / 1440))} days`
   if (whole >= 120) return `${number(Math.floor(whole / 60))} hours`
   return whole === 1 ? '1 minute' : `${number(whole)} minutes`
 }

@@ -1,11 +1,17 @@
 /** The jobs that a job waits for, and those that wait for it, as the page shows them. */
+import type { JobState } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { Call } from './context.ts'
 import type { RelativesView, RelativeView } from './views.ts'
 
-/** Jobs of each side that are shown. */
+/** Jobs of each side that are shown, of so many that are looked at. */
 const MAX_SHOWN = 20
+const LOOKED_AT = 200
 const MAX_COUNTED = 10_000
+/** Jobs that are named in a sentence. */
+const FEW = 3
+/** What a graph stands still for comes first. */
+const FIRST: readonly JobState[] = ['dead', 'cancelled', 'running', 'waiting', 'scheduled', 'blocked', 'done']
 
 /** null: the job has none, or the store knows of none. */
 export async function relatives(call: Call, id: string): Promise<RelativesView | null> {
@@ -13,17 +19,18 @@ export async function relatives(call: Call, id: string): Promise<RelativesView |
   if (!capabilities.graphs) return null
   const [found] = await operations.relatives({ ids: [id], limit: MAX_COUNTED })
   if (!found || found.parents.length + found.children.length === 0) return null
-  const shown = [...found.parents.slice(0, MAX_SHOWN), ...found.children.slice(0, MAX_SHOWN)]
-  const told = await operations.relatives({ ids: shown, limit: 1 })
+  const looked = [found.parents, found.children].flatMap((ids) => ids.slice(0, LOOKED_AT))
+  const told = await operations.relatives({ ids: looked, limit: 1 })
   const views = new Map<string, RelativeView>()
   for (const [at, one] of told.entries()) {
-    const other = shown[at] ?? ''
+    const other = looked[at] ?? ''
     // Of a queue that the caller may not see, not even the name is told.
     if (one && call.caller.may(call.store, one.queue) != null) views.set(other, { id: other, ...only(one) })
   }
   const side = (ids: readonly string[]) => {
-    const seen = ids.slice(0, MAX_SHOWN).flatMap((other) => views.get(other) ?? [])
-    return { shown: seen, count: ids.length }
+    const seen = ids.slice(0, LOOKED_AT).flatMap((other) => views.get(other) ?? [])
+    seen.sort((a, b) => FIRST.indexOf(a.state) - FIRST.indexOf(b.state))
+    return { shown: seen.slice(0, MAX_SHOWN), count: ids.length }
   }
   return { parents: side(found.parents), children: side(found.children), more: found.more }
 }
@@ -36,6 +43,9 @@ export async function why({ pond, caller, store }: Call, id: string): Promise<st
     const told = await pond.explain(id)
     if (told === undefined) return null
     const reasons = told.reasons.filter((reason) => reason.kind === 'parents')
+    const [only] = told.reasons
+    // Their ids would fill the page, and the graph has them.
+    if (only?.kind === 'parents' && only.jobs > FEW) return `Job ${id} waits: ${only.jobs} jobs have not ended.`
     const isSeen = reasons.every(({ parents }) => parents.every(({ queue }) => caller.may(store, queue) != null))
     return isSeen ? told.text : `Job ${id} waits for other jobs, of which you may not see all.`
   } catch (error) {

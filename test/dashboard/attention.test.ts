@@ -45,6 +45,16 @@ test('no worker, although jobs run: those of workers that are gone', async (t) =
   assert.deepEqual(await textsOf(await told(t, { waiting: 5, running: 20, lastClaim: MINUTE, ...held })), [
     'warning at its limit: 20 run',
   ])
+  const waits = { waiting: 1, running: 0, lastClaim: MINUTE }
+  for (const [oldestWaiting, words] of [
+    [7 * MINUTE, '7 minutes'],
+    [150 * MINUTE, '2 hours'],
+    [16_460 * MINUTE, '11 days'],
+  ] as const) {
+    assert.deepEqual(await textsOf(await told(t, { ...waits, oldestWaiting })), [
+      `warning the oldest job has waited for ${words}`,
+    ])
+  }
   // Somebody claims who is never heard of, as in a store that knows no workers.
   assert.deepEqual(await textsOf(await told(t, { waiting: 5, running: 20, lastClaim: null, ...held })), [
     'warning at its limit: 20 run',

@@ -81,9 +81,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
       )
       await look('#/workers', 'table.workers')
       await look('#/alerts', '.empty')
-      await look('#/schedule/main/weekly-digest', '.history', () =>
-        page.getByRole('button', { name: 'Edit …' }).click(),
-      )
+      await look('#/schedule/main/weekly-digest', '.facts', () => page.getByRole('button', { name: 'Edit …' }).click())
       await page.keyboard.press('Escape')
       await look('#/actions', 'table.actions-log')
       await look('#/schedules', 'table.schedules', () => page.locator('summary').click())
@@ -172,6 +170,8 @@ describe('the page for everybody', { skip: noBrowser }, () => {
     const token = 'a-token-of-some-length'
     const { base } = await startDashboard(t, pond, { tokens: [{ token, who: 'reader' }] })
     const { page, requests, faults } = await visit(t, base)
+    const { x = 0, width = 0 } = (await page.locator('form').boundingBox()) ?? {}
+    assert.equal(x + width / 2, 640, 'the form is in the middle of the window')
     await page.getByLabel('Token').fill('a-wrong-token-of-some-length')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').waitFor()

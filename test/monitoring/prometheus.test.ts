@@ -146,28 +146,51 @@ test('metrics, rules and board', { skip, timeout: 120_000 }, async (t) => {
     ahead = 700_000
     const { groups } = await prometheus.ask('rules')
     assert.ok(Array.isArray(groups))
-    const rules: { name: string; query: string; lastError?: string }[] = groups.flatMap((group) => group.rules)
+    const rules: Rule[] = groups.flatMap((group) => group.rules)
     assert.equal(rules.length, 6)
-    for (const { name, query, lastError = '' } of rules) {
+    for (const { name, query, lastError = '', annotations } of rules) {
       assert.equal(lastError, '', name)
-      await found(prometheus, query)
+      await found(prometheus, query, namesIn(JSON.stringify(annotations), /\$labels\.(\w+)/g))
     }
-    const board = JSON.parse(readFileSync(BOARD, 'utf8'))
-    const queries: string[] = board.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
-      targets.map(({ expr }) => expr),
-    )
-    assert.ok(queries.length > 20)
-    const values: Record<string, string> = { $job: '.*', $queue: '.*', $__rate_interval: '5m' }
-    for (const query of queries)
-      await found(
-        prometheus,
-        query.replaceAll(/\$\w+/g, (name) => values[name] ?? name),
-      )
+    const board: Board = JSON.parse(readFileSync(BOARD, 'utf8'))
+    const targets = board.panels.flatMap((panel) => panel.targets)
+    assert.ok(targets.length > 20)
+    for (const { expr, legendFormat = '' } of targets)
+      await found(prometheus, filled(expr), namesIn(legendFormat, /{{(\w+)}}/g))
+    const lists = board.templating.list.filter(({ type }) => type === 'query')
+    assert.equal(lists.length, 2)
+    for (const { query } of lists) {
+      const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? []
+      await found(prometheus, filled(selector), [label])
+    }
   })
 })
+
+interface Rule {
+  name: string
+  query: string
+  lastError?: string
+  annotations: object
+}
+
+interface Board {
+  panels: { targets: { expr: string; legendFormat?: string }[] }[]
+  templating: { list: { type: string; query: string }[] }
+}
+
+const VALUES: Readonly<Record<string, string>> = { $job: '.*', $queue: '.*', $__rate_interval: '5m' }
+const filled = (query: string) => query.replaceAll(/\$\w+/g, (name) => VALUES[name] ?? name)
+const namesIn = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = '']) => name)
 
 const has = (prometheus: PrometheusServer, query: string, value: number) =>
   untilCalm(async () => (await prometheus.query(query))[0]?.value === value, `${query} is ${value}`)
 
-const found = (prometheus: PrometheusServer, query: string) =>
-  until(async () => (await prometheus.query(query)).length > 0, `${query} has an answer`)
+/** @param labels which the answer has: texts are made of them */
+const found = (prometheus: PrometheusServer, query: string, labels: readonly string[]) =>
+  until(
+    async () => {
+      const results = await prometheus.query(query)
+      return results.some(({ metric }) => labels.every((label) => metric[label] !== undefined))
+    },
+    `${query} has an answer with ${labels.join(', ') || 'any labels'}`,
+  )

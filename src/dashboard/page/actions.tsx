@@ -4,7 +4,7 @@ import type { ActionRow, ActionsPage } from '../views.ts'
 import { clock, count } from './format.ts'
 import { useAsk, useLive } from './live.ts'
 import { Name } from './name.tsx'
-import { Ago, Empty, Fault, Pager } from './parts.tsx'
+import { Ago, Asking, Empty, Fault, Pager } from './parts.tsx'
 import { jobLink, queueLink } from './route.ts'
 
 export const Actions = () => {
@@ -30,6 +30,7 @@ const StoreActions = ({ store, title }: { store: string; title: string | undefin
     <section>
       {title !== undefined && <h2>{title}</h2>}
       <Fault text={fault} />
+      {answer === undefined && fault === undefined && <Asking />}
       {answer?.isPart && <p class="mute">Only a part of the log was looked at so far. “Next” goes on.</p>}
       {answer !== undefined && actions.length === 0 && !answer.isPart && (
         <Empty>Nobody has changed anything yet.</Empty>
@@ -68,28 +69,30 @@ const Row = ({
   action: { at, who, through, action, queue, id, schedule, group, settings, detail, count: jobs },
 }: RowProps) => (
   <tr>
-    <th scope="row">
+    <th scope="row" class="when">
       {clock(at).slice(0, 19)}
       <small class="mute">
         <Ago at={at} />
       </small>
     </th>
-    <td data-label="Who">
+    <td class="long" data-label="Who">
       {who}
       <small class="mute">{through}</small>
     </td>
     <td data-label="Did">{words(action)}</td>
-    <td data-label="Queue">
+    <td class="long" data-label="Queue">
       <a data-row href={queueLink(store, queue)}>
         <Name text={queue} />
       </a>
     </td>
-    <td data-label="What">
+    <td class="long" data-label="What">
       {id !== undefined && (
-        <a class="mono" href={jobLink(store, id)} title={id}>
-          {id.slice(-12)}
-        </a>
-      )}{' '}
+        <>
+          <a class="mono" href={jobLink(store, id)} title={id}>
+            {id.slice(-12)}
+          </a>{' '}
+        </>
+      )}
       {[schedule, group !== undefined && `group ${group || 'none'}`, detail ?? settings?.join(', ')]
         .filter(Boolean)
         .join(' ')}

@@ -3,7 +3,7 @@ import type { AlertRow, AlertsPage, DeliveryRow } from '../views.ts'
 import { count, duration } from './format.ts'
 import { useAsk, useLive } from './live.ts'
 import { Name } from './name.tsx'
-import { Ago, Badge, Empty, Fault, State } from './parts.tsx'
+import { Ago, Asking, Badge, Empty, Fault } from './parts.tsx'
 import { jobLink, queueLink } from './route.ts'
 
 export const Alerts = () => {
@@ -25,6 +25,7 @@ const StoreAlerts = ({ store, title }: { store: string; title: string | undefine
     <section>
       {title !== undefined && <h2>{title}</h2>}
       <Fault text={fault} />
+      {answer === undefined && fault === undefined && <Asking />}
       {rules === null && (
         <Empty>
           No program watches any rules here: see <code>alerts</code> in the documentation.
@@ -54,7 +55,7 @@ const StoreAlerts = ({ store, title }: { store: string; title: string | undefine
 }
 
 const WHEN: Readonly<Record<string, (above: number) => string>> = {
-  waitP95: (above) => `95 % have waited for up to more than ${duration(above)}`,
+  waitP95: (above) => `one job in 20 waited for more than ${duration(above)}`,
   oldest: (above) => `the oldest job has waited for more than ${duration(above)}`,
   depth: (above) => `more than ${count(above)} jobs wait`,
   failures: (above) => `more than ${count(above)} attempts failed in 5 minutes`,
@@ -71,7 +72,7 @@ interface RuleProps {
 
 const Rule = ({ store, rule: { name, queue, metric, above, for: lasting, states }, told }: RuleProps) => (
   <tr>
-    <th scope="row">
+    <th scope="row" class="long">
       {name}
       <small class="mute">{queue === null ? 'every queue' : <Name text={queue} />}</small>
     </th>
@@ -82,7 +83,7 @@ const Rule = ({ store, rule: { name, queue, metric, above, for: lasting, states 
     <td data-label="State">
       {states.length === 0 && <span class="mute">quiet</span>}
       {states.slice(0, 20).map((state) => (
-        <div key={state.queue}>
+        <div key={state.queue} class="long">
           <Badge kind={KINDS[state.phase] ?? 'plain'}>{state.phase}</Badge>{' '}
           <a data-row href={queueLink(store, state.queue)}>
             <Name text={state.queue} />
@@ -94,9 +95,7 @@ const Rule = ({ store, rule: { name, queue, metric, above, for: lasting, states 
       ))}
       {states.length > 20 && <span class="mute">and {states.length - 20} more queues</span>}
     </td>
-    <td data-label="Last told">
-      {told === undefined ? <span class="mute">–</span> : <Delivered store={store} told={told} />}
-    </td>
+    <td data-label="Last told">{told && <Delivered store={store} told={told} />}</td>
   </tr>
 )
 
@@ -105,12 +104,12 @@ const Delivered = ({ store, told: { id, turn, state, at, code } }: { store: stri
     <a href={jobLink(store, id)}>{turn}</a>{' '}
     {state === 'done' ? (
       <span class="mute">
-        <Ago at={at} /> ago
+        <Ago at={at} says=" ago" />
       </span>
     ) : (
-      <>
-        <State state={state} /> {code !== null && <span class="mute">{code}</span>}
-      </>
+      <span class={state === 'dead' ? 'alarm' : 'warn'}>
+        {code === null ? 'not yet' : state === 'dead' ? `given up: ${code}` : `to be tried again: ${code}`}
+      </span>
     )}
   </>
 )

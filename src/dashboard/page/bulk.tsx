@@ -16,6 +16,8 @@ const WORDS: Readonly<Record<BulkAction, { verb: string; done: string; note: str
 /** Characters of an error's message. */
 const GLANCE = 120
 
+const jobs = (many: number): string => `${count(many)} ${many === 1 ? 'job' : 'jobs'}`
+
 interface Props {
   store: string
   queue: string
@@ -31,7 +33,9 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
   const [preview, setPreview] = useState<BulkPreviewView | undefined>(undefined)
   const [fault, setFault] = useState<string | undefined>(undefined)
   const [line, setLine] = useState<BulkLine | undefined>(undefined)
+  const [isStopped, setStopped] = useState(false)
   const stop = useRef<AbortController | undefined>(undefined)
+  const first = useRef<HTMLButtonElement>(null)
   const { verb, done, note } = WORDS[action]
   useEffect(() => {
     ask<BulkPreviewView>('bulk', { ...body, preview: true }).then(setPreview, (error: unknown) =>
@@ -41,23 +45,27 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
   }, [body])
   const run = async () => {
     stop.current = new AbortController()
+    // The button that was pressed is gone.
+    first.current?.focus()
+    let changed = 0
     setLine({ kind: 'progress', looked: 0, total: preview?.count ?? 0, changed: 0 })
     try {
       const from = preview?.from
       await askLines('bulk', { ...body, ...(from !== undefined && { from }) }, stop.current.signal, (next) => {
         setLine(next)
-        if (next.kind === 'done') notify(`${count(next.changed)} jobs are ${done}`)
+        changed = next.changed
+        if (next.kind === 'done') notify(`${jobs(changed)} ${done}`)
         if (next.kind === 'failed') setFault(`It stopped: ${next.message}. What was changed stays changed.`)
       })
     } catch (error) {
-      if (!stop.current.signal.aborted) setFault(messageOf(error))
+      if (!stop.current.signal.aborted) return setFault(messageOf(error))
+      setStopped(true)
+      // Also for somebody who has closed the dialog.
+      notify(`Stopped: ${jobs(changed)} ${done}`)
     }
   }
-  const isRunning = line?.kind === 'progress' && fault === undefined
-  const many =
-    preview === undefined
-      ? ''
-      : `${preview.isEstimate ? 'about ' : ''}${count(preview.count)} ${preview.count === 1 ? 'job' : 'jobs'}`
+  const isRunning = line?.kind === 'progress' && fault === undefined && !isStopped
+  const many = preview === undefined ? '' : `${preview.isEstimate ? 'about ' : ''}${jobs(preview.count)}`
   return (
     <Dialog title={`${verb}: ${queue}`} close={close}>
       <p>
@@ -97,7 +105,7 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
             aria-label="Progress"
           />
           <p role="status">
-            {line.kind === 'done' ? 'Done: ' : ''}
+            {line.kind === 'done' ? 'Done: ' : isStopped ? 'Stopped: ' : ''}
             {count(line.changed)} {done}
             {line.kind === 'progress' && line.total > 0
               ? `, ${count(line.looked)} of about ${count(line.total)} looked at`
@@ -107,11 +115,11 @@ export const Bulk = ({ store, queue, action, search, text, close }: Props) => {
       )}
       <footer>
         {isRunning ? (
-          <button type="button" onClick={() => stop.current?.abort()}>
+          <button ref={first} type="button" onClick={() => stop.current?.abort()}>
             Stop
           </button>
         ) : (
-          <button type="button" onClick={close}>
+          <button ref={first} type="button" onClick={close}>
             {line === undefined ? 'Leave it' : 'Close'}
           </button>
         )}

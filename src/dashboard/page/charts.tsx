@@ -28,6 +28,18 @@ function colorOf(name: string): string {
 /** @param seconds since 1970 */
 const timeOf = (seconds: number): string => clock(seconds * 1000).slice(11, 19)
 
+/** What the legend says: the value under the pointer, and without one the newest. @param index null: there is no pointer */
+function told(
+  { data }: uPlot,
+  series: number,
+  value: number | null,
+  index: number | null,
+  shown: (value: number) => string,
+): string {
+  const known = index === null ? data[series]?.at(-1) : value
+  return known == null ? '–' : shown(known)
+}
+
 const Lines = ({ title, points, columns, shown }: LinesProps) => {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -54,10 +66,11 @@ const Lines = ({ title, points, columns, shown }: LinesProps) => {
           { ...axis, size: 60, values: (_, all) => all.map(shown) },
         ],
         series: [
-          { label: 'at', value: (_, at: number | null) => (at === null ? '–' : timeOf(at)) },
+          { label: 'at', value: (plot, at: number | null, _, index) => told(plot, 0, at, index, timeOf) },
           ...columns.map(([label, color]) => ({
             ...{ label, stroke: colorOf(color), width: 2, points: { show: false } },
-            value: (_: uPlot, value: number | null) => (value === null ? '–' : shown(value)),
+            value: (plot: uPlot, value: number | null, series: number, index: number | null) =>
+              told(plot, series, value, index, shown),
           })),
         ],
       },

@@ -5,7 +5,7 @@ import type { QueuePage } from '../views.ts'
 import { messageOf } from './api.ts'
 import { count, duration } from './format.ts'
 import { useAsk } from './live.ts'
-import { act, notify } from './notices.tsx'
+import { act } from './notices.tsx'
 import { Badge, Dialog, Empty, Fault } from './parts.tsx'
 import { queueLink } from './route.ts'
 import { NONE, rateOf, rateText } from './setting-texts.ts'
@@ -22,7 +22,7 @@ const nameOf = (group: string): string => (group === '' ? 'without a group' : gr
 
 export const Groups = ({ store, queue, page, changed }: Props) => {
   const [afters, setAfters] = useState<readonly string[]>([])
-  const [edited, setEdited] = useState<GroupRecord | undefined>(undefined)
+  const [edited, setEdited] = useState<string | undefined>(undefined)
   const after = afters.at(-1)
   const further = useAsk<QueuePage>('queue', after === undefined ? undefined : { store, queue, after })
   const groups = (after === undefined ? page.groups : further.answer?.groups) ?? []
@@ -31,6 +31,8 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
     return <Empty>Groups do not take turns here. Limits for groups, in the settings, make them do so.</Empty>
   }
   const most = limits?.group?.running ?? null
+  // As it is now, and not as it was when the dialog was opened.
+  const changing = groups.find(({ group }) => group === edited)
   return (
     <>
       <p class="mute">
@@ -54,7 +56,7 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
         <tbody>
           {groups.map((group) => (
             <tr key={group.group}>
-              <th scope="row">
+              <th scope="row" class="long">
                 <a
                   data-row
                   href={queueLink(
@@ -71,21 +73,21 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
                 {count(group.waiting)}
                 {group.waiting >= 10_000 && '+'}
               </td>
-              <td data-label="Running">
+              <td class="slots" data-label="Running">
                 <Running running={group.running} limit={group.limits?.running ?? most} />
               </td>
               <td data-label="Next start">
                 <NextStart group={group} />
               </td>
-              <td data-label="Own limits">
-                {group.limits === null ? <span class="mute">–</span> : limitsText(group.limits)}
+              <td class="long" data-label="Own limits">
+                {group.limits && limitsText(group.limits)}
               </td>
               {page.may.operate && (
                 <td data-label="Change">
                   <button
                     type="button"
                     aria-label={`Limits of ${nameOf(group.group)}`}
-                    onClick={() => setEdited(group)}
+                    onClick={() => setEdited(group.group)}
                   >
                     Limits …
                   </button>
@@ -109,11 +111,11 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
           </button>
         </div>
       )}
-      {edited !== undefined && (
+      {changing !== undefined && (
         <Edit
           store={store}
           queue={queue}
-          group={edited}
+          group={changing}
           close={() => {
             setEdited(undefined)
             changed()
@@ -133,7 +135,7 @@ const Running = ({ running, limit }: { running: number; limit: number | null }) 
 )
 
 const NextStart = ({ group: { waiting, nextStart } }: { group: GroupRecord }) => {
-  if (waiting === 0) return <span class="mute">–</span>
+  if (waiting === 0) return null
   if (nextStart === null) return <Badge kind="warn">at its limit</Badge>
   return nextStart === 0 ? <span>now</span> : <Badge kind="warn">{`in ${duration(nextStart)}`}</Badge>
 }
@@ -162,18 +164,19 @@ const Edit = ({
   const [running, setRunning] = useState(limits?.running == null ? '' : String(limits.running))
   const [rate, setRate] = useState(limits?.rate == null ? '' : rateText(limits.rate))
   const [weight, setWeight] = useState(String(limits?.weight ?? 1))
+  const [fault, setFault] = useState<string | undefined>(undefined)
   const name = nameOf(group.group)
   const send = async (value: object | null, done: string) => {
-    if (await act('limitGroup', { store, queue, group: group.group, limits: value }, done)) close()
+    if (await act('limitGroup', { store, queue, group: group.group, limits: value }, done, setFault)) close()
   }
   const save = async (event: Event) => {
     event.preventDefault()
     try {
-      if (running !== '' && !/^\d+$/.test(running)) throw new Error('a whole number, or nothing')
+      if (running !== '' && !/^\d+$/.test(running)) throw new Error('Running at once is a whole number, or nothing.')
       const given = { running: running === '' ? null : Number(running), rate: rateOf(rate), weight: Number(weight) }
       await send(given, `${name}: limits set`)
     } catch (error) {
-      notify(messageOf(error), true)
+      setFault(messageOf(error))
     }
   }
   return (
@@ -200,12 +203,17 @@ const Edit = ({
           Weight
           <input value={weight} inputMode="decimal" onInput={(event) => setWeight(event.currentTarget.value)} />
         </label>
+        <Fault text={fault} />
         <footer>
           {limits !== null && (
             <button type="button" class="danger" onClick={() => send(null, `${name}: as the queue again`)}>
               Take away
             </button>
           )}
+          <span class="grow" />
+          <button type="button" onClick={close}>
+            Leave it
+          </button>
           <button type="submit" class="solid">
             Save
           </button>

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { JobPage } from '../views.ts'
 import { messageOf } from './api.ts'
-import { act, notify } from './notices.tsx'
-import { Dialog } from './parts.tsx'
+import { act } from './notices.tsx'
+import { Dialog, Fault } from './parts.tsx'
 import { jsonOf } from './value.tsx'
 
 export const JobEdit = ({ store, job, close }: { store: string; job: JobPage; close: () => void }) => {
@@ -14,6 +14,7 @@ export const JobEdit = ({ store, job, close }: { store: string; job: JobPage; cl
   const [data, setData] = useState(json)
   const [priority, setPriority] = useState(String(job.priority))
   const [due, setDue] = useState('')
+  const [fault, setFault] = useState<string | undefined>(undefined)
   const save = async (event: Event) => {
     event.preventDefault()
     try {
@@ -24,9 +25,9 @@ export const JobEdit = ({ store, job, close }: { store: string; job: JobPage; cl
       }
       if (Object.keys(change).length === 0) return close()
       if (data !== json && data !== undefined) checkIntegers(data)
-      if (await act('update', { store, id: job.id, change }, 'It is changed')) close()
+      if (await act('update', { store, id: job.id, change }, 'It is changed', setFault)) close()
     } catch (error) {
-      notify(messageOf(error), true)
+      setFault(messageOf(error))
     }
   }
   return (
@@ -60,6 +61,7 @@ export const JobEdit = ({ store, job, close }: { store: string; job: JobPage; cl
           Due at, in your time zone
           <input type="datetime-local" step={1} value={due} onInput={(event) => setDue(event.currentTarget.value)} />
         </label>
+        <Fault text={fault} />
         <footer>
           <button type="button" onClick={close}>
             Leave it

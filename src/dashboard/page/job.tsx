@@ -4,8 +4,8 @@ import type { JobPage, Shown } from '../views.ts'
 import { ago, clock, duration } from './format.ts'
 import { JobEdit } from './job-edit.tsx'
 import { serverNow, useAsk } from './live.ts'
-import { act } from './notices.tsx'
-import { Ago, Badge, copy, Empty, Fault, State, Sure } from './parts.tsx'
+import { act, copy } from './notices.tsx'
+import { Ago, Asking, Badge, Empty, Fault, State, Sure } from './parts.tsx'
 import { Relatives } from './relatives.tsx'
 import { queueLink } from './route.ts'
 import { Timeline } from './timeline.tsx'
@@ -16,7 +16,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
   const [isEdited, setEdited] = useState(false)
   if (status === 404)
     return <Empty>There is no job {id}: it was removed, its time to be kept is over, or you may not see it.</Empty>
-  if (job === undefined) return fault === undefined ? <Empty>Asking …</Empty> : <Fault text={fault} />
+  if (job === undefined) return fault === undefined ? <Asking /> : <Fault text={fault} />
   const { state, may } = job
   const isWaiting = state === 'waiting' || state === 'scheduled' || state === 'blocked'
   const isLive = isWaiting || state === 'running'
@@ -31,7 +31,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
       </p>
       <header class="title">
         <h1 class="mono">{id}</h1>
-        <button type="button" class="quiet" onClick={() => copy(id)}>
+        <button type="button" class="quiet" aria-label="Copy the id" onClick={() => copy(id)}>
           Copy
         </button>
         <State state={state} />
@@ -80,7 +80,7 @@ export const Job = ({ store, id }: { store: string; id: string }) => {
                 <span class="mute">{job.error.name}</span>
               </header>
               {job.error.message === null ? (
-                <p class="locked">🔒 You may not see messages of errors of this queue.</p>
+                <p class="locked">You may not see messages of errors of this queue.</p>
               ) : (
                 // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
                 // biome-ignore lint/a11y/useSemanticElements: a section has no monospaced text of its own
@@ -115,8 +115,8 @@ const Facts = ({ job, store }: { job: JobPage; store: string }) => {
   const facts: [string, preact.ComponentChildren][] = [
     ['Attempt', `${job.attempt} of ${job.attempts}`],
     ['Priority', job.priority],
-    ['Pushed', <Ago key="pushed" at={job.pushedAt} />],
-    ['Due', <Ago key="due" at={job.dueAt} />],
+    ['Pushed', <Ago key="pushed" at={job.pushedAt} says=" ago" />],
+    ['Due', <Ago key="due" at={job.dueAt} says=" ago" />],
     [
       'Group',
       job.group === null ? null : (

@@ -1,5 +1,5 @@
 /** The jobs of a queue in one state, and changes of all that the search finds. */
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import type { JobState } from '../../store.ts'
 import type { BulkAction, JobRow, JobsPage, QueuePage, Search } from '../views.ts'
 import { Bulk } from './bulk.tsx'
@@ -75,7 +75,12 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
   }
   const can = storeOf(useLive(), store)?.capabilities
   const offered = ACTIONS[state].filter((one) => can?.[NEEDS[one]] !== false)
-  const known = useMemo(() => knownValues(page, answer), [page, answer])
+  // Told once for each search, not at every change of the list.
+  const told = useMemo(() => toldOf(answer), [`${search?.state} ${text}`, answer === undefined])
+  // A search that is not finished, such as data.user, finds nothing: what may come next is that of the last jobs.
+  const last = useRef(answer)
+  if (answer !== undefined && answer.jobs.length > 0) last.current = answer
+  const known = useMemo(() => knownValues(page, last.current), [page, last.current])
   return (
     <>
       <nav class="states" aria-label="States">
@@ -110,6 +115,9 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
       {(typed.trim() !== text || (answer === undefined && isReady && fault === undefined)) && (
         <Empty>Searching …</Empty>
       )}
+      <p class="hidden" role="status">
+        {isApplied && told}
+      </p>
       {isApplied && <Found store={store} text={text} state={state} errorText={search.errorText} answer={answer} />}
       {isApplied && <Pager pages={pages} next={answer?.next ?? null} turn={setPages} />}
       {bulk !== undefined && (
@@ -126,6 +134,11 @@ export const Jobs = ({ store, queue, text, page }: Props) => {
     </>
   )
 }
+
+const toldOf = (answer: JobsPage | undefined): string =>
+  answer === undefined
+    ? ''
+    : `${answer.jobs.length} jobs found${answer.next === null ? '' : ', and more on the next page'}`
 
 interface FoundProps {
   store: string
@@ -213,8 +226,12 @@ const Table = ({ store, jobs, state }: { store: string; jobs: readonly JobRow[];
                 {job.id.slice(-12)}
               </a>
             </th>
-            <td data-label="Group">{job.group ?? <span class="mute">–</span>}</td>
-            <td data-label="Key">{job.key ?? <span class="mute">–</span>}</td>
+            <td class="long" data-label="Group">
+              {job.group}
+            </td>
+            <td class="long" data-label="Key">
+              {job.key}
+            </td>
             <td class="num" data-label="Attempt">
               {job.attempt}
               <span class="mute"> / {job.attempts}</span>
@@ -234,7 +251,7 @@ const Table = ({ store, jobs, state }: { store: string; jobs: readonly JobRow[];
               </td>
             )}
             {hasErrors && (
-              <td class="error" data-label="Last error">
+              <td class="error" data-label="Last error" title={job.error?.message ?? undefined}>
                 {job.error && (
                   <>
                     <Badge kind="alarm">{job.error.code}</Badge> {job.error.message}

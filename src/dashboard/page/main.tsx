@@ -1,6 +1,6 @@
 /** The page. */
 import { render } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import 'uplot/dist/uPlot.min.css'
 import './style/base.css'
 import './style/controls.css'
@@ -19,7 +19,7 @@ import { Overview } from './overview.tsx'
 import { Palette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { Queue } from './queue.tsx'
-import { go, queueLink, type Route, useRoute } from './route.ts'
+import { go, queueLink, type Route, useArrival, useRoute } from './route.ts'
 import { Schedule } from './schedule.tsx'
 import { Schedules } from './schedules.tsx'
 import { cycleTheme, showTheme } from './theme.ts'
@@ -42,14 +42,14 @@ const App = () => {
   const live = useLive()
   const route = useRoute()
   const [isOpen, setOpen] = useState(false)
+  const main = useRef<HTMLElement>(null)
   useEffect(() => onKeys({ palette: () => setOpen(true), up: () => go(above(route)) }), [JSON.stringify(route)])
-  useEffect(() => {
-    document.title = titleOf(route)
-  })
+  const title = titleOf(route)
+  useArrival(title, main)
   if (live.state === 'login') return <Login />
   return (
     <>
-      <button type="button" class="skip" onClick={() => document.querySelector('main')?.focus()}>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         To the content
       </button>
       <header class="top">
@@ -88,7 +88,7 @@ const App = () => {
           </button>
         )}
       </header>
-      <main tabIndex={-1}>
+      <main ref={main} tabIndex={-1} aria-label={title}>
         {live.state === 'forbidden' ? <Empty>You may not use this dashboard.</Empty> : <View route={route} />}
       </main>
       {isOpen && <Palette tick={live.tick} route={route} close={() => setOpen(false)} />}

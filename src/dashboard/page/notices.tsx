@@ -23,16 +23,33 @@ export function notify(text: string, isFault = false): void {
   setTimeout(() => change(notices.filter((one) => one.id !== id)), isFault ? 10_000 : 4000)
 }
 
-/** Asks for an action and tells what it came to. @returns whether it was done */
-export async function act(name: string, body: object, done: string): Promise<boolean> {
+/**
+ * Asks for an action and tells what it came to.
+ * @param failed told what went wrong; a dialog shows it itself, since nothing outside of an open dialog is read out
+ * @returns whether it was done
+ */
+export async function act(
+  name: string,
+  body: object,
+  done: string,
+  failed: (text: string) => void = (text) => notify(text, true),
+): Promise<boolean> {
   try {
     await ask(name, body)
     notify(done)
     return true
   } catch (error) {
-    notify(messageOf(error), true)
+    failed(messageOf(error))
     return false
   }
+}
+
+/** Copies, and tells so. A browser lets a page copy only over HTTPS or on this machine. */
+export function copy(text: string): void {
+  const { clipboard } = navigator
+  const failed = () => notify('The browser does not let this page copy.', true)
+  if (clipboard === undefined) failed()
+  else clipboard.writeText(text).then(() => notify('Copied'), failed)
 }
 
 export const Notices = () => {

@@ -1,6 +1,6 @@
 /** All queues at a glance, and what needs a person. */
 import type { Attention, QueueView, StoreView } from '../views.ts'
-import { count, duration, rate } from './format.ts'
+import { count, duration, rate, short } from './format.ts'
 import { pointsOf, useLive } from './live.ts'
 import { Name } from './name.tsx'
 import { Badge, Empty, Num, Sparkline, Stat } from './parts.tsx'
@@ -183,10 +183,10 @@ const QueueRow = ({ store, queue }: { store: string; queue: QueueView }) => {
       <td class={`num ${counts.dead > 0 ? 'alarm' : ''}`} data-label="Dead">
         <Num value={counts.dead} />
       </td>
-      <td data-label="Workers">
-        <Slots busy={busy} slots={slots} />
+      <td class="slots" data-label="Workers">
+        {workers > 0 && <Slots busy={busy} slots={slots} />}
         <span class="mute">
-          {workers === 0 ? 'none' : `${count(busy)}/${count(slots)}`}
+          {workers === 0 ? 'none' : `${short(busy)} / ${short(slots)}`}
           {needed !== null && needed > slots && <b class="warn"> needs ≈ {count(needed)}</b>}
         </span>
       </td>

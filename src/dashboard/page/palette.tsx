@@ -1,8 +1,8 @@
 /** ⌘K or Ctrl+K: everywhere, and what can be done here, by a few letters. */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Tick } from '../views.ts'
 import { act } from './notices.tsx'
-import { Dialog } from './parts.tsx'
+import { Dialog, Empty } from './parts.tsx'
 import { go, jobLink, queueLink, type Route } from './route.ts'
 import { cycleTheme } from './theme.ts'
 
@@ -23,6 +23,7 @@ export const Palette = ({ tick, route, close }: { tick: Tick | undefined; route:
   const found = all
     .filter(({ label, hint }) => words.every((word) => `${label} ${hint}`.toLowerCase().includes(word)))
     .slice(0, 12)
+  useEffect(() => list.current?.children[active]?.scrollIntoView({ block: 'nearest' }), [active])
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return
     close()
@@ -70,6 +71,7 @@ export const Palette = ({ tick, route, close }: { tick: Tick | undefined; route:
           </div>
         ))}
       </div>
+      {found.length === 0 && <Empty>Nothing has this name.</Empty>}
       <p class="mute keys">
         <kbd>j</kbd> <kbd>k</kbd> next, previous · <kbd>/</kbd> search · <kbd>g</kbd> <kbd>o</kbd> overview ·{' '}
         <kbd>g</kbd> <kbd>w</kbd> workers · <kbd>u</kbd> up

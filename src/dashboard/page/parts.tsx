@@ -18,13 +18,13 @@ export const State = ({ state }: { state: JobState }) => (
 
 export const Num = ({ value }: { value: number }) => <span title={count(value)}>{short(value)}</span>
 
-/** How long ago, with the time itself on hover. */
-export const Ago = ({ at }: { at: number | null }) => {
-  if (at === null) return <span class="mute">–</span>
+/** How long ago, with the time itself on hover. An empty cell of a table shows a dash. */
+export const Ago = ({ at, says = '' }: { at: number | null; says?: ' ago' | '' }) => {
+  if (at === null) return null
   const now = serverNow()
   return (
     <time dateTime={new Date(at).toISOString()} title={clock(at)}>
-      {at > now ? `in ${duration(at - now)}` : duration(now - at)}
+      {at > now ? `in ${duration(at - now)}` : duration(now - at) + says}
     </time>
   )
 }
@@ -56,6 +56,12 @@ export const Sparkline = ({ lines, label }: { lines: readonly (readonly (number 
 }
 
 export const Empty = ({ children }: { children: ComponentChildren }) => <p class="empty">{children}</p>
+/** Shown once it has taken a moment, so that a quick answer makes nothing flicker. */
+export const Asking = () => (
+  <p class="empty asking" role="status">
+    Asking …
+  </p>
+)
 export const Fault = ({ text }: { text: string | undefined }) =>
   text === undefined ? null : (
     <p class="fault" role="alert">
@@ -116,19 +122,27 @@ export const Sure = ({
   disabled?: boolean
 }) => {
   const [asked, setAsked] = useState(false)
+  // The focus follows when one takes the place of the other, and at no other time: it must not leave “No” by itself.
+  const button = useRef<HTMLButtonElement>(null)
+  const shown = useRef(asked)
+  useEffect(() => {
+    if (shown.current !== asked) button.current?.focus()
+    shown.current = asked
+  }, [asked])
   if (!asked) {
     return (
-      <button key="ask" type="button" class="danger" disabled={disabled} onClick={() => setAsked(true)}>
+      <button key="ask" ref={button} type="button" class="danger" disabled={disabled} onClick={() => setAsked(true)}>
         {label}
       </button>
     )
   }
   return (
-    <span class="sure">
+    // biome-ignore lint/a11y/noStaticElementInteractions: for Escape on its buttons
+    <span class="sure" onKeyDown={(event) => event.key === 'Escape' && setAsked(false)}>
       <button
         type="button"
         class="danger solid"
-        ref={(button) => button?.focus()}
+        ref={button}
         onClick={() => {
           setAsked(false)
           act()
@@ -161,5 +175,3 @@ export const Pager = ({ pages, next, turn }: PagerProps) =>
       </button>
     </div>
   )
-
-export const copy = (text: string): void => void navigator.clipboard?.writeText(text)

@@ -84,10 +84,10 @@ export const Queue = ({ store, queue: name, tab, search }: Props) => {
           <Stat label="Run p95">{duration(answer?.report.run.p95 ?? null)}</Stat>
           <Stat label="Oldest">{duration(view.oldest)}</Stat>
           <Stat label="Slots busy">
-            {view.busy}
-            <span class="mute"> / {view.slots}</span>
+            {count(view.busy)}
+            <span class="mute"> / {count(view.slots)}</span>
           </Stat>
-          <Stat label="Slots needed">{view.needed === null ? '–' : `≈ ${view.needed}`}</Stat>
+          <Stat label="Slots needed">{view.needed === null ? '–' : `≈ ${count(view.needed)}`}</Stat>
         </dl>
       )}
       <nav class="tabs" aria-label="Parts of the queue">

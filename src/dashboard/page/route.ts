@@ -1,5 +1,6 @@
 /** Where the page is: the part of the URL behind `#`, which is never sent to a server. */
-import { useEffect, useState } from 'preact/hooks'
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 /** Views of all stores. */
 const PLAIN = ['workers', 'schedules', 'alerts', 'actions'] as const
@@ -47,6 +48,22 @@ export function useRoute(): Route {
     return () => removeEventListener('hashchange', changed)
   }, [])
   return routeOf(hash)
+}
+
+/** Begins a new view at its top, with the focus in it. @param title tells views apart; a search and the parts of a queue share one */
+export function useArrival(title: string, main: RefObject<HTMLElement | null>): void {
+  const shown = useRef(title)
+  useEffect(() => {
+    document.title = title
+    // Where the browser was before, it goes back by itself to where the reader was.
+    const isNew = history.state === null
+    history.replaceState(true, '')
+    if (shown.current === title) return
+    shown.current = title
+    if (isNew) scrollTo(0, 0)
+    // What had the focus may be gone with the view before. A link in the list of views keeps it.
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true })
+  }, [title, location.hash])
 }
 
 function decoded(part: string): string {

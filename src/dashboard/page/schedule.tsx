@@ -4,8 +4,9 @@ import { useState } from 'preact/hooks'
 import type { SchedulePage } from '../views.ts'
 import { clock, duration } from './format.ts'
 import { useAsk } from './live.ts'
+import { Name } from './name.tsx'
 import { act } from './notices.tsx'
-import { Ago, Badge, Dialog, Empty, Fault, State } from './parts.tsx'
+import { Ago, Asking, Badge, Dialog, Empty, Fault, State } from './parts.tsx'
 import { jobLink, queueLink } from './route.ts'
 import { jsonOf, Payload } from './value.tsx'
 
@@ -15,8 +16,9 @@ export const Schedule = ({ store, name }: { store: string; name: string }) => {
   const { answer, fault, status, again } = useAsk<SchedulePage>('schedule', { store, name })
   const [isOpen, setOpen] = useState(false)
   if (status === 404) return <Empty>There is no schedule {name}, or you may not see it.</Empty>
-  if (answer === undefined) return <Fault text={fault} />
+  if (answer === undefined) return fault === undefined ? <Asking /> : <Fault text={fault} />
   const { words, when, tz, queue, paused, declared, missed, jitter, times, history, data, may, hasKey } = answer
+  const kept = history.some(({ state }) => state !== null) ? history : []
   return (
     <>
       <p class="crumbs">
@@ -38,22 +40,28 @@ export const Schedule = ({ store, name }: { store: string; name: string }) => {
           <section class="card">
             <header>
               <h2>Its last times</h2>
+              <span class="mute">in your time zone</span>
             </header>
             {history.length === 0 && <p class="mute">It has had no time yet.</p>}
-            <ol class="history">
-              {history.map(({ at, id, state }) => (
-                <li key={id}>
-                  <span>{clock(at).slice(0, 19)}</span>
-                  {state === null ? (
-                    <span class="mute">no job, or no longer kept</span>
-                  ) : (
-                    <a data-row href={jobLink(store, id)}>
-                      <State state={state} />
-                    </a>
-                  )}
-                </li>
-              ))}
-            </ol>
+            {history.length > 0 && kept.length === 0 && (
+              <p class="mute">None of its last {history.length} times has a job: none was pushed, or none is kept.</p>
+            )}
+            {kept.length > 0 && (
+              <ol class="history">
+                {kept.map(({ at, id, state }) => (
+                  <li key={id}>
+                    <span>{clock(at).slice(0, 19)}</span>
+                    {state === null ? (
+                      <span class="mute">no job, or no longer kept</span>
+                    ) : (
+                      <a data-row href={jobLink(store, id)}>
+                        <State state={state} />
+                      </a>
+                    )}
+                  </li>
+                ))}
+              </ol>
+            )}
             {hasKey && (
               <p class="mute">Its jobs have a key: at some times a live job with the key stood for a new one.</p>
             )}
@@ -66,7 +74,9 @@ export const Schedule = ({ store, name }: { store: string; name: string }) => {
           </Fact>
           <Fact name="Zone">{tz}</Fact>
           <Fact name="Queue">
-            <a href={queueLink(store, queue)}>{queue}</a>
+            <a href={queueLink(store, queue)}>
+              <Name text={queue} />
+            </a>
           </Fact>
           <Fact name="Missed times">{MISSED[missed] ?? missed}</Fact>
           {jitter > 0 && <Fact name="Jitter">{duration(jitter)}</Fact>}
@@ -105,6 +115,7 @@ const Edit = ({ store, page, close }: { store: string; page: SchedulePage; close
   const { answer, fault } = useAsk<{ words: string; times: number[] }>('previewSchedule', { store, when, tz })
   const save = async (event: Event) => {
     event.preventDefault()
+    setBad(undefined)
     const change: Record<string, unknown> = { when, tz }
     if (data !== undefined && data !== known) {
       try {
@@ -114,8 +125,7 @@ const Edit = ({ store, page, close }: { store: string; page: SchedulePage; close
         return
       }
     }
-    await act('changeSchedule', { store, name, change }, `${name} is changed`)
-    close()
+    if (await act('changeSchedule', { store, name, change }, `${name} is changed`, setBad)) close()
   }
   return (
     <Dialog title={`Edit ${name}`} close={close}>
@@ -139,20 +149,26 @@ const Edit = ({ store, page, close }: { store: string; page: SchedulePage; close
             {answer.words}. Next:{' '}
             {answer.times
               .slice(0, 3)
-              .map((at) => clock(at).slice(0, 16))
+              .map((at) => clock(at).slice(0, 19))
               .join(', ')}
           </p>
         )}
         <Fault text={bad ?? fault} />
         {data !== undefined && (
           <label>
-            Data (JSON)
-            <textarea rows={6} value={data} onInput={(event) => setData(event.currentTarget.value)} />
+            Data, as JSON
+            <textarea
+              rows={6}
+              class="mono"
+              spellcheck={false}
+              value={data}
+              onInput={(event) => setData(event.currentTarget.value)}
+            />
           </label>
         )}
         <footer>
           <button type="button" onClick={close}>
-            Cancel
+            Leave it
           </button>
           <button type="submit" class="solid" disabled={fault !== undefined}>
             Save

@@ -5,7 +5,7 @@ import { clock } from './format.ts'
 import { useAsk, useLive } from './live.ts'
 import { Name } from './name.tsx'
 import { act, notify } from './notices.tsx'
-import { Ago, Badge, Empty, Fault, Sure } from './parts.tsx'
+import { Ago, Asking, Badge, Empty, Fault, Sure } from './parts.tsx'
 import { go, jobLink, queueLink, scheduleLink } from './route.ts'
 
 export const Schedules = () => {
@@ -27,6 +27,7 @@ const StoreSchedules = ({ store, title }: { store: string; title: string | undef
     <section>
       {title !== undefined && <h2>{title}</h2>}
       <Fault text={fault} />
+      {answer === undefined && fault === undefined && <Asking />}
       {answer?.schedules.length === 0 && <Empty>There is no schedule.</Empty>}
       {answer !== undefined && answer.schedules.length > 0 && (
         <table class="schedules">
@@ -83,15 +84,13 @@ const Row = ({ store, schedule, changed }: { store: string; schedule: ScheduleRo
       </td>
       <td data-label="Queue">
         <a data-row href={queueLink(store, queue)}>
-          {queue}
+          <Name text={queue} />
         </a>
       </td>
       <td data-label="Next">
-        {next === undefined || paused ? (
-          <span class="mute">–</span>
-        ) : (
+        {next !== undefined && !paused && (
           <>
-            <Ago at={next} />
+            <Ago at={next} says=" ago" />
             <details>
               <summary class="mute">{clock(next).slice(0, 19)}</summary>
               {later.map((at) => (

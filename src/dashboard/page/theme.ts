@@ -1,4 +1,6 @@
 /** Light, dark, or as the system has it. Kept in the browser. */
+import { notify } from './notices.tsx'
+
 const NAMES = ['auto', 'light', 'dark'] as const
 const PLACE = 'millpond-theme'
 
@@ -23,4 +25,5 @@ export function cycleTheme(): void {
     return
   }
   showTheme()
+  notify(`Colours: ${next === 'auto' ? 'as the system has them' : next}`)
 }

@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { PayloadView, Shown } from '../views.ts'
 import { bytes, count } from './format.ts'
-import { Badge, copy } from './parts.tsx'
+import { copy } from './notices.tsx'
+import { Badge } from './parts.tsx'
 
 /** Levels that are open at first. */
 const OPEN = 3
@@ -128,13 +129,13 @@ export const Payload = ({ title, view }: { title: string; view: PayloadView }) =
         {'bytes' in view && <span class="mute">{`${bytes(view.bytes)} ${ENCODINGS[view.encoding] ?? ''}`}</span>}
         {view.state === 'shown' && view.redacted && <Badge kind="lock">partly redacted</Badge>}
         {json !== undefined && (
-          <button type="button" class="quiet" onClick={() => copy(json)}>
+          <button type="button" class="quiet" aria-label={`Copy ${title}`} onClick={() => copy(json)}>
             Copy
           </button>
         )}
       </header>
-      {view.state === 'locked' && <p class="locked">🔒 You may not see payloads of this queue.</p>}
-      {view.state === 'sealed' && <p class="locked">🔒 Sealed: this process has no key that opens it.</p>}
+      {view.state === 'locked' && <p class="locked">You may not see payloads of this queue.</p>}
+      {view.state === 'sealed' && <p class="locked">Sealed: this process has no key that opens it.</p>}
       {view.state === 'undecodable' && (
         <p class="locked">It cannot be decoded: another program wrote it, or its bytes are damaged.</p>
       )}

@@ -2,7 +2,8 @@
 import type { WorkerRow } from '../views.ts'
 import { count } from './format.ts'
 import { useAsk, useLive } from './live.ts'
-import { Ago, Empty, Fault } from './parts.tsx'
+import { Name } from './name.tsx'
+import { Ago, Asking, Empty, Fault } from './parts.tsx'
 import { jobLink, queueLink } from './route.ts'
 
 export const Workers = () => {
@@ -29,6 +30,7 @@ const StoreWorkers = ({ store, title, knows }: { store: string; title: string | 
     <section>
       {title !== undefined && <h2>{title}</h2>}
       <Fault text={fault} />
+      {answer === undefined && fault === undefined && <Asking />}
       {answer?.workers.length === 0 && <Empty>No worker was heard of in the last minute.</Empty>}
       {answer !== undefined && answer.workers.length > 0 && (
         <table class="workers">
@@ -66,20 +68,21 @@ const Row = ({ store, worker }: { store: string; worker: WorkerRow }) => {
     <tr>
       <th scope="row">
         <a data-row href={queueLink(store, queue)} title={id}>
-          {queue}
+          <Name text={queue} />
         </a>
       </th>
-      <td data-label="Machine">{host}</td>
+      <td class="long" data-label="Machine">
+        {host}
+      </td>
       <td class="num" data-label="Process">
         {pid}
       </td>
-      <td data-label="Busy">
+      <td class="slots" data-label="Busy">
         <meter min={0} max={Math.max(1, slots)} value={busy} aria-label={`${busy} of ${slots} slots are busy`} />{' '}
         {count(busy)}
         <span class="mute"> / {count(slots)}</span>
       </td>
       <td data-label="Runs" class="mono">
-        {jobs.length === 0 ? <span class="mute">–</span> : null}
         {jobs.slice(0, 4).map((job) => (
           <span key={job.id} class="run">
             <a href={jobLink(store, job.id)} title={job.id}>
@@ -90,7 +93,7 @@ const Row = ({ store, worker }: { store: string; worker: WorkerRow }) => {
             </span>
           </span>
         ))}
-        {jobs.length > 4 && <span class="mute">and {jobs.length - 4} more</span>}
+        {jobs.length > 4 && <span class="mute">and {count(jobs.length - 4)} more</span>}
       </td>
       <td class="num" data-label="Since">
         <Ago at={since} />
