@@ -300,8 +300,8 @@ export interface PushInTransaction {
   jobs: readonly NewJob[]
   /** As of `push`. */
   whole?: boolean
-  /** Of the queue, if `takesSettings`. */
-  settings?: QueueSettings
+  /** Of the queues, if `takesSettings`. */
+  settings?: readonly QueueSettings[]
 }
 
 export interface StoreTransactions {

@@ -23,15 +23,20 @@ language sql immutable parallel safe as $$ select 1000 $$;
 create or replace function millpond.has_children(p_queue integer) returns boolean
 language plpgsql as $$
 begin
-  return exists (select from millpond.parents where queue = p_queue or queue = 0);
+  return exists (select from millpond.parents where queue in (p_queue, 0, -1));
 end $$;
 
--- From now on endings in these queues look for children.
+-- From now on endings in these queues look for children. 0: in any queue, as a restored job awaits a parent that is not there. The row is
+-- locked until that job is committed, unless nobody else sees it yet: so prune_links leaves it alone.
 create or replace function millpond.expect_children(p_queues integer[]) returns void
 language plpgsql as $$
 begin
   insert into millpond.parents (queue)
-  select distinct id from unnest(p_queues) as given(id) where not exists (select from millpond.parents where queue = id);
+  select distinct id from unnest(p_queues) as given(id) where id <> 0 and not exists (select from millpond.parents where queue = id);
+  if 0 = any (p_queues) then
+    perform from millpond.parents where queue = 0 limit 1 for share skip locked;
+    if not found then insert into millpond.parents (queue) values (0); end if;
+  end if;
 end $$;
 
 -- Locks the rows of these blocked jobs. Returns those that it got. p_patient: waits a little.
@@ -302,6 +307,14 @@ begin
 end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
+-- On the way it finds out whether an awaited parent is left. If none is, endings no longer look for children in all queues:
+--
+--   0 -- a walk begins --> -1 -- it ends --> gone
+--   ^------ a parent is awaited ----'
+--
+-- A walk begins with the rows that nobody holds. A restore that has such a row, or makes one, has it until it is committed, and then its
+-- links are seen by all later walks. Of a restore that was committed before, this walk sees the links. A parent that has come meanwhile
+-- was looked up before its queue is noted, so it is live when it is looked up, and until the walk has ended its ending looks in any case.
 create or replace function millpond.prune_links(p_now bigint) returns void
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -311,20 +324,42 @@ declare
   v_most     constant integer := 500;
   v_parents  uuid[];
   v_children uuid[];
+  v_open     uuid[];
+  v_gone     uuid[];
   at         millpond.link_walk;
 begin
-  if not exists (select from millpond.children) and not exists (select from millpond.links) then return; end if;
+  if not exists (select from millpond.children) and not exists (select from millpond.links)
+    and not exists (select from millpond.parents where queue in (0, -1)) then return; end if;
+  -- Two at once would each go a part of the way.
+  if not pg_try_advisory_xact_lock(hashtext('millpond prune'), 0) then return; end if;
   select * into at from millpond.link_walk limit 1;
   if not found then insert into millpond.link_walk (next_at) values (0) returning * into at; end if;
   -- A later time is that of a clock that went back.
   if at.next_at - p_now between 1 and 60000 then return; end if;
+  if at.parent is null and at.child is null then
+    update millpond.parents set queue = -1 where ctid = any (array(
+      select ctid from millpond.parents where queue = 0 for no key update skip locked));
+  end if;
   v_parents := array(select parent from millpond.links where parent > coalesce(at.parent, v_first) order by parent limit v_most);
   v_children := array(select id from millpond.children where id > coalesce(at.child, v_first) order by id limit v_most);
+  if exists (select from millpond.parents where queue = -1) then
+    v_open := array(select distinct parent from millpond.links where parent = any (v_parents) and is_open);
+    v_gone := array(select id from unnest(v_open) as given(id) where not millpond.is_known(id));
+    perform millpond.expect_children(array(
+      select queue from millpond.waiting where id = any (v_open) union select queue from millpond.running where id = any (v_open)));
+    if exists (
+      select from millpond.links cross join lateral unnest(coalesce(remaining, links.children)) as child
+      join millpond.children on children.id = child
+      where links.parent = any (v_gone) and is_open and is_blocked and links.parent = any (after))
+    then update millpond.parents set queue = 0 where queue = -1;
+    end if;
+  end if;
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
   perform millpond.forget_links(array(
     select distinct parent from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent)));
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
   if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
+    delete from millpond.parents where queue = -1;
     update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
   else
     update millpond.link_walk set parent = coalesce(v_parents[cardinality(v_parents)], parent),

@@ -96,6 +96,8 @@ class NewJob:
     def __post_init__(self) -> None:
         check_fields(vars(self))
         check_parents(self.after, self.within)
+        if self.on_dead not in get_args(OnDead):
+            raise MillpondError("InvalidOption", f"on_dead is {self.on_dead!r}; it is cancel or run")
         if self.after and self.once is not None and self.once.follow:
             raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others")
         if self.once is not None and self.key is None:

@@ -11,6 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MillpondError } from '../values/errors.ts'
 import { JOB_STATES, type JobRecord } from '../values/records.ts'
+import { Followers } from './followers.ts'
 import { GraphMover } from './graph-mover.ts'
 import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
 import { Pace } from './pace.ts'
@@ -29,6 +30,7 @@ const sum = (counts: Counts): number => JOB_STATES.reduce((total, state) => tota
 export class Mover {
   readonly #source: Source
   readonly #graphs: GraphMover
+  readonly #followers = new Followers()
   readonly #options: MoveOptions
   readonly #stop: AbortSignal
   readonly #prepare: (queue: string) => Promise<void>
@@ -111,7 +113,8 @@ export class Mover {
   #store(batch: Batch): Promise<(Fate | undefined)[]> {
     return this.#try(async () => {
       if (performance.now() >= batch.renewAt) await batch.renew()
-      return this.#graphs.take(batch.records, (children) => this.#carryChildren(children))
+      const records = batch.records.map((record) => this.#followers.ofTarget(record))
+      return this.#graphs.take(records, (children) => this.#carryChildren(children))
     })
   }
 
@@ -132,6 +135,7 @@ export class Mover {
   async #settle(batch: Batch, fates: readonly (Fate | undefined)[]): Promise<void> {
     const { records } = batch
     const there = records.filter((_, index) => isThere(fates[index]))
+    for (const record of there) this.#followers.went(record)
     // What was pushed meanwhile to wait for them goes first, too.
     await this.#graphs.carryChildren(there, (children) => this.#carryChildren(children))
     await batch.remove(there)

@@ -5,17 +5,16 @@
  *      └─ with `tx` ──► the caller's transaction
  */
 
-import type { NewJob, PushOutcome } from '../store.ts'
-import { lacking } from '../values/capabilities.ts'
+import type { NewJob, PushOutcome, QueueSettings } from '../store.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { defined } from '../values/options.ts'
 import { pushCalls } from '../values/published-calls.ts'
 import type { PondInternals } from './internals.ts'
 import { parentUnknown } from './links.ts'
 import { publishedPush } from './published-push.ts'
 import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import type { QueueOptions } from './queue-options.ts'
+import { pushInTransaction } from './transaction-push.ts'
 import type { UnsentSettings } from './unsent-settings.ts'
 import { pushWhole } from './whole-push.ts'
 
@@ -52,6 +51,11 @@ export class Producer {
   /** It is of a queue of this pond. */
   isOf(pond: PondInternals): boolean {
     return this.#pond === pond
+  }
+
+  /** Settings of the queue that the store does not know yet. */
+  get unsent(): QueueSettings | undefined {
+    return this.#settings.unsent
   }
 
   /** Settles when the store knows the settings of the queue. */
@@ -125,7 +129,7 @@ export class Producer {
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
-    if (tx !== undefined) return this.pushInTransaction(tx, [job]).then(([pushed]) => pushed as Pushed)
+    if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
     const settled = isLinked(job) ? this.#pond.unsettled.settled([job]) : undefined
     if (settled === undefined) return this.#send(job)
     return this.#pond.pending(settled.then(([own = job]) => this.#send(own)))
@@ -145,7 +149,8 @@ export class Producer {
         if (ready !== undefined) await ready
         if (!jobs.some(isLinked)) await this.#addMany(jobs, pushed)
         else await this.#addLinked(jobs, pushed)
-      } else for (const batch of batches(jobs)) pushed.push(...(await this.pushInTransaction(tx, batch)))
+      } else if (isGraph(jobs)) pushed.push(...(await this.#pushWhole(jobs, tx)))
+      else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInside(tx, batch)))
     } catch (error) {
       if (!(error instanceof MillpondError)) throw error
       throw new MillpondError(error.code, error.message, { cause: error, queue: this.queue, pushed: pushed.length })
@@ -177,52 +182,52 @@ export class Producer {
 
   /** Jobs that wait for others of the same call are stored all or none: calls of several parts of a store would not keep their order. */
   async #addLinked(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
-    const ids = new Set(jobs.map(({ id }) => id))
-    const parents = new Set(jobs.map(({ after = [] }) => after))
-    const isGraph = [...parents].some((after) => after.some((id) => ids.has(id)))
-    if (isGraph) {
-      const members = jobs.map((job) => ({ producer: this, job }))
-      pushed.push(...(await pushWhole(this.#pond, members, undefined)))
-    } else {
+    if (isGraph(jobs)) pushed.push(...(await this.#pushWhole(jobs, undefined)))
+    else {
       const settled = this.#pond.unsettled.settled(jobs)
       await this.#addMany(settled === undefined ? jobs : await settled, pushed)
     }
   }
 
+  #pushWhole(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
+    const members = jobs.map((job) => ({ producer: this, job }))
+    return pushWhole(this.#pond, members, tx)
+  }
+
   /** @throws QueueFull, ParentUnknown, the outcome's error */
   pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
-    if (outcome?.error !== undefined) throw outcome.error
-    if (outcome === undefined || outcome.status === 'full') {
-      this.#pond.events.emit('full', { queue: this.queue })
-      throw this.#queueFull()
-    }
-    const { id, status, parent } = outcome
-    if (status === 'orphan') throw parentUnknown(this.queue, parent)
-    if (status === 'withheld') throw new MillpondError('StoreFailed', 'the store did not say why it stored no job')
-    const pushed = pushedFrom(id, status)
-    this.#pond.pushed(job, id, pushed.existing)
+    if ((outcome?.status ?? 'full') === 'full') this.#pond.events.emit('full', { queue: this.queue })
+    const pushed = this.answered(outcome)
+    this.#pond.pushed(job, pushed.id, pushed.existing)
     return pushed
   }
 
-  /** @throws QueueFull, ParentUnknown, NotSupported, TransactionMismatch, `Store…` */
-  async pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
-    const { store } = this.#pond
-    if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
-    if (!store.transactions.takesSettings) await this.#settings.send()
-    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings.unsent }) })
-    if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
-    const orphan = outcomes.find(({ status }) => status === 'orphan')
-    if (orphan !== undefined) throw parentUnknown(this.queue, orphan.parent)
-    return outcomes.map(({ id, status }) => pushedFrom(id, status))
+  /** What an outcome means; without an event, as of a transaction. @throws as `pushed` */
+  answered(outcome: PushOutcome | undefined): Pushed {
+    if (outcome?.error !== undefined) throw outcome.error
+    const { id, status, parent } = outcome ?? { id: '', status: 'full' }
+    if (status === 'full') {
+      const message = `queue ${this.queue} is full; push again later, or open it with whenFull: 'wait'`
+      throw new MillpondError('QueueFull', message, { queue: this.queue })
+    }
+    if (status === 'orphan') throw parentUnknown(this.queue, parent)
+    if (status === 'withheld') throw new MillpondError('StoreFailed', 'the store did not say why it stored no job')
+    return status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }
   }
 
-  #queueFull(): MillpondError {
-    const message = `queue ${this.queue} is full; push again later, or open it with whenFull: 'wait'`
-    return new MillpondError('QueueFull', message, { queue: this.queue })
+  async #pushInside(tx: unknown, jobs: readonly NewJob[]): Promise<Pushed[]> {
+    const outcomes = await pushInTransaction(this.#pond.store, [this], { tx, jobs })
+    return outcomes.map((outcome) => this.answered(outcome))
   }
 }
 
 const isLinked = ({ after, within }: NewJob): boolean => after !== undefined || within !== undefined
 
-const pushedFrom = (id: string, status: PushOutcome['status']): Pushed =>
-  status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }
+/** Some wait for others of the list. */
+function isGraph(jobs: readonly NewJob[]): boolean {
+  if (!jobs.some(isLinked)) return false
+  const ids = new Set(jobs.map(({ id }) => id))
+  // Most share one list.
+  const parents = new Set(jobs.map(({ after = [] }) => after))
+  return [...parents].some((after) => after.some((id) => ids.has(id)))
+}

@@ -2,7 +2,7 @@
  * Pushes of several jobs that wait for each other, all of them or none:
  *
  *   read and checked ──► sorted, parents first ──► one call of the store ──► the outcomes, in the order of the list
- *                          └─ GraphCycle             └─ with `tx`: a call for each run of jobs of one queue
+ *                          └─ GraphCycle             └─ with `tx`: inside the caller's transaction
  */
 import type { NewJob } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
@@ -78,7 +78,13 @@ async function checkedAndPushed(pond: PondInternals, placed: readonly Placed[], 
     const named = (prepared[at]?.after ?? []).flatMap((id) => places.get(id) ?? [])
     return [...new Set([...each.places, ...named])]
   })
-  const order = inOrder(parents)
+  // A job is stored behind the one that it is part of.
+  const order = inOrder(
+    parents.map((own, at) => {
+      const within = places.get(prepared[at]?.within ?? '')
+      return within === undefined ? own : [...own, within]
+    }),
+  )
   const ids = prepared.map(({ id }) => id)
   const members = order.map((at) => {
     const { producer } = placed[at] as Placed

@@ -1,10 +1,10 @@
 /** Pushes of all jobs or none, in one call of the store or in a transaction of the caller. */
-import type { NewJob, PushOutcome } from '../store.ts'
+import type { NewJob, PushOutcome, QueueSettings } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { PondInternals } from './internals.ts'
-import { bytesOf, MAX_PUSH, type Pushed } from './push.ts'
-import { renamed } from './unsettled-pushes.ts'
+import { bytesOf, type Pushed } from './push.ts'
+import { pushInTransaction } from './transaction-push.ts'
 
 const MAX_JOBS = DEFAULTS.graph.jobs
 const MAX_BYTES = DEFAULTS.graph.bytes
@@ -12,9 +12,11 @@ const MAX_BYTES = DEFAULTS.graph.bytes
 /** The producer of a queue, as far as it is needed here. */
 interface Source {
   told(): Promise<void>
+  readonly unsent: QueueSettings | undefined
   /** @throws QueueFull, ParentUnknown, the outcome's error */
   pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed
-  pushInTransaction(tx: unknown, jobs: NewJob[]): Promise<Pushed[]>
+  /** The same, without an event. */
+  answered(outcome: PushOutcome | undefined): Pushed
 }
 
 /** A job, and where it goes. */
@@ -30,34 +32,26 @@ export interface Member {
 export async function pushWhole(pond: PondInternals, members: readonly Member[], tx: unknown): Promise<Pushed[]> {
   checkSize(members)
   if (members.length === 0) return []
-  for (const producer of new Set(members.map((member) => member.producer))) {
-    if (tx === undefined) await producer.told()
-  }
-  if (tx !== undefined) return pushInTransaction(members, tx)
   const given = members.map(({ job }) => job)
-  const jobs = (await pond.unsettled.settled(given)) ?? given
-  const outcomes = await pond.pusher.pushWhole(jobs)
-  const isRefused = ({ status }: PushOutcome) => status === 'full' || status === 'orphan' || status === 'failed'
-  const reason = outcomes.findIndex(isRefused)
-  if (reason !== -1) members[reason]?.producer.pushed(jobs[reason] as NewJob, outcomes[reason])
-  return members.map(({ producer }, at) => producer.pushed(jobs[at] as NewJob, outcomes[at]))
+  const producers = new Set(members.map(({ producer }) => producer))
+  if (tx !== undefined) {
+    const outcomes = await pushInTransaction(pond.store, producers, { tx, jobs: given, whole: true })
+    return answersOf(members, outcomes, ({ producer }, outcome) => producer.answered(outcome))
+  }
+  for (const producer of producers) await producer.told()
+  const outcomes = await pond.pusher.pushWhole((await pond.unsettled.settled(given)) ?? given)
+  return answersOf(members, outcomes, ({ producer, job }, outcome) => producer.pushed(job, outcome))
 }
 
-/** In a call for each run of jobs of one queue; what they amount to is the transaction's to commit or roll back. */
-async function pushInTransaction(members: readonly Member[], tx: unknown): Promise<Pushed[]> {
-  const names = new Map<string, string>()
-  const pushed: Pushed[] = []
-  for (let from = 0; from < members.length; ) {
-    const { producer } = members[from] as Member
-    let to = from + 1
-    while (to < members.length && to - from < MAX_PUSH.items && members[to]?.producer === producer) to++
-    const jobs = members.slice(from, to).map(({ job }) => renamed(job, names))
-    const answers = await producer.pushInTransaction(tx, jobs)
-    for (const [at, { id }] of jobs.entries()) names.set(id, answers[at]?.id ?? id)
-    pushed.push(...answers)
-    from = to
-  }
-  return pushed
+function answersOf(
+  members: readonly Member[],
+  outcomes: readonly PushOutcome[],
+  answer: (member: Member, outcome: PushOutcome | undefined) => Pushed,
+): Pushed[] {
+  // The reason why nothing was stored comes before those that were withheld for it.
+  const reason = outcomes.findIndex(({ status }) => status === 'full' || status === 'orphan' || status === 'failed')
+  if (reason !== -1) answer(members[reason] as Member, outcomes[reason])
+  return members.map((member, at) => answer(member, outcomes[at]))
 }
 
 function checkSize(members: readonly Member[]): void {

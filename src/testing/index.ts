@@ -3,7 +3,8 @@ import '../values/runtime.ts'
 
 export type { TestParent } from './parents.ts'
 export type { PushedJob } from './pushes.ts'
-export { type HandlerReport, type RunHandlerOptions, runHandler } from './run-handler.ts'
+export { type RunBatchHandlerOptions, runBatchHandler } from './run-batch-handler.ts'
+export { type RunHandlerOptions, runHandler } from './run-handler.ts'
 export {
   type CrashedJob,
   type DrainOptions,
@@ -12,3 +13,4 @@ export {
   TestPond,
   type TestPondOptions,
 } from './test-pond.ts'
+export type { HandlerReport, TestJobOptions } from './trial.ts'

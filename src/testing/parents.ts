@@ -1,4 +1,4 @@
-/** What `ctx.parents` shows in `runHandler`. */
+/** What `ctx.parents` shows in `runHandler` and `runBatchHandler`. */
 import type { FinalState } from '../store.ts'
 import { decode, encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -32,9 +32,15 @@ const RULES: Rules<TestParent> = {
 
 /** As a handler is shown them: results go through their encoding. @throws InvalidOption, InvalidName, Payload… */
 export function testParents(given: readonly TestParent[], maxPayload: number): ParentJob[] {
-  if (!Array.isArray(given)) throw new MillpondError('InvalidOption', 'runHandler: parents must be an array')
+  if (!Array.isArray(given)) throw new MillpondError('InvalidOption', 'the parents of a job of a test must be an array')
   const parents = given.map((each) => {
-    const { id = newId(), queue = 'test', result, error, ...own } = checkOptions(each, RULES, 'a parent of runHandler')
+    const {
+      id = newId(),
+      queue = 'test',
+      result,
+      error,
+      ...own
+    } = checkOptions(each, RULES, 'a parent of a job of a test')
     const { state = error === undefined ? 'done' : 'dead' } = own
     return {
       ...{ id: id.toLowerCase(), queue, state },

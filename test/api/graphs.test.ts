@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type Millpond, Outcome } from '../../src/index.ts'
 import { newId } from '../../src/values/ids.ts'
+import { effectsOf } from './effects.ts'
 import { first, gate, inState, onEachStore, refused } from './suite.ts'
 
 const UNKNOWN = '01a214d3-a796-7d6a-953f-a86f16000bdf'
@@ -281,6 +282,100 @@ onEachStore(
       const { id } = await a.push(0)
       await pond.result(id, { timeout: '20s' })
       assert.deepEqual(await states(pond, pushed), ['waiting', 'blocked', 'blocked', 'waiting'])
+    },
+
+    'all of a graph or none, and the transaction of the caller goes on': async (place) => {
+      const pond = await place.open()
+      await using db = await effectsOf(place)
+      const { tx } = db
+      const a = pond.queue<number>('a')
+      const few = pond.queue<number>('few', { capacity: 1 })
+      await db.run('begin')
+      await db.run(db.insert, ['mine'])
+      // Parts of a graph: before what is refused, behind it, and in other queues.
+      await refused(
+        pond.pushAll(
+          [
+            [a, 1],
+            [a, 2, { after: [UNKNOWN] }],
+            [few, 3, { after: [0] }],
+          ],
+          { tx },
+        ),
+        'ParentUnknown',
+      )
+      await refused(
+        pond.pushAll(
+          [
+            [a, 1],
+            [few, 2],
+            [few, 3, { after: [0] }],
+          ],
+          { tx },
+        ),
+        'QueueFull',
+      )
+      await refused(a.pushMany([1, 2], { tx, callback: [few, 0, { after: [UNKNOWN] }] }), 'ParentUnknown')
+      const ids = [newId(), newId()]
+      const each = (_: number, at: number) => ({ id: ids[at], after: at === 0 ? [] : [first(ids), UNKNOWN] })
+      await refused(a.pushMany([1, 2], { tx, each }), 'ParentUnknown')
+      const pushed = await pond.pushAll(
+        [
+          [few, 2, { after: [1] }],
+          [a, 1, { key: 'k' }],
+          [a, 0, { key: 'k' }],
+        ],
+        { tx },
+      )
+      await db.run('commit')
+      assert.deepEqual(await db.all(), ['mine'])
+      assert.deepEqual(
+        pushed.map(({ existing }) => existing),
+        [false, false, true],
+      )
+      assert.equal(pushed[1]?.id, pushed[2]?.id)
+      const ends = await Promise.all([a, few].map(async (queue) => (await queue.stats()).counts))
+      assert.deepEqual(
+        ends.map(({ waiting, blocked }) => [waiting, blocked]),
+        [
+          [1, 0],
+          [0, 1],
+        ],
+      )
+    },
+
+    'all of a graph or none in the transaction of a handler': async ({ open }) => {
+      const pond = await open()
+      const [a, b, few] = [pond.queue<number>('a'), pond.queue<number>('b'), pond.queue<number>('few', { capacity: 1 })]
+      a.work(
+        async (_job, { tx }) => {
+          await tx('select 1')
+          await refused(
+            pond.pushAll(
+              [
+                [b, 1],
+                [few, 2],
+                [few, 3, { after: [0] }],
+              ],
+              { tx },
+            ),
+            'QueueFull',
+          )
+          await refused(
+            pond.pushAll(
+              [
+                [b, 1],
+                [few, 2, { after: [0, UNKNOWN] }],
+              ],
+              { tx },
+            ),
+            'ParentUnknown',
+          )
+        },
+        { transaction: true },
+      )
+      await pond.result((await a.push(0)).id, { timeout: '20s' })
+      for (const queue of [b, few]) assert.deepEqual(await queue.jobs('waiting'), [])
     },
   },
   'transactions',

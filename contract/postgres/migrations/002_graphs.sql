@@ -25,8 +25,8 @@ create table millpond.links (
 ) with (fillfactor = 80);
 create index links_parent on millpond.links (parent);
 
--- Queues with a job that has, or had, a child. 0: any queue may have one. A queue may be there twice: a row with a unique name would
--- make one push wait for another one's transaction.
+-- Queues with a job that has, or had, a child. 0: any queue may have one; -1: the same, and sweeps find out whether that is over. A queue
+-- may be there twice: a row with a unique name would make one push wait for another one's transaction.
 create table millpond.parents (
   queue integer not null
 );

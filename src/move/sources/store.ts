@@ -94,7 +94,8 @@ export class StoreSource implements Source {
       const page = await this.#store.operations.list(request)
       after = page.next ?? undefined
       const records = page.jobs
-        .filter(({ id, dueAt }) => dueAt <= until && !this.#passedOver.has(id))
+        // A follower goes after the job that it follows.
+        .filter(({ id, dueAt, follows }) => dueAt <= until && follows !== true && !this.#passedOver.has(id))
         .map(({ cursor: _, ...record }) => record)
       const batch = new HeldBatch(this.#store, this.#passedOver, records)
       await batch.renew()

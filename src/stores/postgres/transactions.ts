@@ -5,7 +5,7 @@
  * on which the handlers may wait, need one.
  */
 
-import type { Completion, NewJob, OfQueue, PushOutcome, StoreTransactions } from '../../store.ts'
+import type { Completion, OfQueue, PushInTransaction, PushOutcome, StoreTransactions } from '../../store.ts'
 import { hasParents } from '../lacking.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'
@@ -55,13 +55,13 @@ export function transactionsOf(context: StoreContext, most: number, install: str
           throw statementError(error)
         })
       },
-      async push({ jobs }) {
+      async push(input) {
         const session = await opened
         const outcomes = await pushInside(
           async (text, params) => (await session.run(inlined(text, params)))[0]?.[0] ?? null,
-          jobs,
+          input,
         )
-        for (const { queue } of jobs) pushed.add(queue)
+        for (const { queue } of input.jobs) pushed.add(queue)
         return outcomes
       },
       async complete(input) {
@@ -84,7 +84,11 @@ export function transactionsOf(context: StoreContext, most: number, install: str
   }
 
   /** Behind a savepoint, which exists only inside a transaction: if the push fails, the transaction goes on. */
-  async function pushInside(ask: Ask, jobs: readonly NewJob[], check?: () => Promise<void>): Promise<PushOutcome[]> {
+  async function pushInside(
+    ask: Ask,
+    { jobs, whole = false }: Omit<PushInTransaction, 'tx'>,
+    check?: () => Promise<void>,
+  ): Promise<PushOutcome[]> {
     await ask('savepoint millpond_push', []).catch((cause: unknown) => {
       throw isAway(cause) ? toMillpondError(cause) : not('it is not an open transaction', cause)
     })
@@ -93,8 +97,9 @@ export function transactionsOf(context: StoreContext, most: number, install: str
       // A queue comes into being by itself: inside this transaction everybody else's first push to it would wait for the end.
       for (const queue of new Set(jobs.map((job) => job.queue))) await calls.done('make_queue($1)', [queue])
       const now = calls.now()
-      const name = jobs.some(hasParents) ? 'push_graph' : 'push_jobs'
-      const push = `${schema}.${name}($1::pg_catalog.text::pg_catalog.json, false, $2::pg_catalog.text::pg_catalog.int8)`
+      const given = '$1::pg_catalog.text::pg_catalog.json, false, $2::pg_catalog.text::pg_catalog.int8'
+      const isGraph = whole || jobs.some(hasParents)
+      const push = `${schema}.${isGraph ? `push_graph(${given}, whole => ${whole})` : `push_jobs(${given})`}`
       const text = `select pg_catalog.to_json(${push})::pg_catalog.text as answer`
       const answer = await ask(text, [jobsText(jobs), now === null ? null : String(now)])
       await ask('release savepoint millpond_push', [])
@@ -125,9 +130,9 @@ export function transactionsOf(context: StoreContext, most: number, install: str
     assertOpen: () => calls.assertOpen(),
     begin,
     complete: calls.operation((input: OfQueue<Completion>) => complete(context, input)),
-    async pushWith({ tx, jobs }) {
+    async pushWith({ tx, ...input }) {
       const ask = askOf(tx)
-      return pushInside(ask, jobs, () => check(ask))
+      return pushInside(ask, input, () => check(ask))
     },
   })
 }

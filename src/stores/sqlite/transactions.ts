@@ -35,8 +35,8 @@ export function transactionsOf(client: ThreadClient, driver: Driver): StoreTrans
       const number = ++count
       return {
         query: async (text, params) => client.call('query', { text, params: checkParams(params) }, number),
-        async push({ jobs, settings, whole = false }) {
-          if (settings !== undefined) await client.call('configure', settings, number)
+        async push({ jobs, settings = [], whole = false }) {
+          for (const each of settings) await client.call('configure', each, number)
           return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs), whole }, number))
         },
         complete: (input) => client.complete(input, number),
@@ -44,7 +44,7 @@ export function transactionsOf(client: ThreadClient, driver: Driver): StoreTrans
       }
     },
     complete: (input) => client.complete(input),
-    async pushWith({ tx, jobs, settings, whole = false }) {
+    async pushWith({ tx, jobs, settings = [], whole = false }) {
       const pushed = { jobs: packJobs(jobs), whole, settings, now: client.now() }
       return pushOutcomes(jobs, pushWithCaller(tx, { driver, path: client.path }, pushed))
     },

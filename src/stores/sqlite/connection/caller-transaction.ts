@@ -46,7 +46,7 @@ function otherLibrary({ module }: Driver): string {
 export function pushWithCaller(
   tx: unknown,
   { driver, path }: { driver: Driver; path: string },
-  { jobs, whole = false, settings, now }: PackedPush & { settings: QueueSettings | undefined; now: number },
+  { jobs, whole = false, settings, now }: PackedPush & { settings: readonly QueueSettings[]; now: number },
 ): PushOutcome[] | null {
   if (!isConnection(tx)) throw mismatch('tx is neither a connection to the file nor the ctx.tx of a handler')
   // Before any use: the other library must not even read the file.
@@ -63,7 +63,7 @@ export function pushWithCaller(
     if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
     const queues = new Queues(statements)
     const context = { statements, queues, fences: new Fences(statements, path), now }
-    if (settings !== undefined) configure(context, settings)
+    for (const each of settings) configure(context, each)
     return pushWithin(context, { jobs, whole })
   } catch (error) {
     throw toMillpondError(error, path)
