@@ -30,6 +30,8 @@ export interface StoreUnderTest {
   skip: string | false
   /** How many random sequences the model-based test runs on it: what its speed allows. */
   modelRuns: number
+  /** One of so many vectors is replayed, as the statements and scripts are those of another store; 1 unless set. */
+  sample?: number
   /** Why jobs become due by another clock than that of the options: tests that set the clock for delays are skipped with this reason. */
   ownClock?: string
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
@@ -50,9 +52,10 @@ const missing = (module: string): string | false =>
 const MEMORY = '../../src/stores/memory/index.ts'
 const SQLITE = '../../src/stores/sqlite/index.ts'
 
-function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTest {
+function redis(name: 'redis' | 'redis-cluster', modelRuns: number, sample = 1): StoreUnderTest {
   return {
     name,
+    sample,
     skip: missingReason(name),
     modelRuns,
     idsPerQueue: 'a script reaches the keys of one queue, so that a cluster may keep each queue elsewhere',
@@ -60,9 +63,10 @@ function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTe
   }
 }
 
-function postgres(name: 'postgres' | 'pgbouncer', modelRuns: number): StoreUnderTest {
+function postgres(name: 'postgres' | 'pgbouncer', modelRuns: number, sample = 1): StoreUnderTest {
   return {
     name,
+    sample,
     skip: missingReason(name),
     modelRuns,
     open: (options = {}) => openEmptied(urlOf(name), options),
@@ -70,9 +74,10 @@ function postgres(name: 'postgres' | 'pgbouncer', modelRuns: number): StoreUnder
 }
 
 /** @param driver its options that choose the library */
-function sqlite(name: string, driver: StoreOptions, modelRuns: number): StoreUnderTest {
+function sqlite(name: string, driver: StoreOptions, modelRuns: number, sample = 1): StoreUnderTest {
   return {
     name,
+    sample,
     skip: missing(SQLITE),
     modelRuns,
     async open(options = {}) {
@@ -137,11 +142,11 @@ export const stores: readonly StoreUnderTest[] = [
   },
   // Another way to the same statements and scripts is run by a sample.
   sqlite('sqlite', {}, 60),
-  sqlite('better-sqlite3', { driver: Database }, 15),
+  sqlite('better-sqlite3', { driver: Database }, 15, 4),
   redis('redis', 60),
-  redis('redis-cluster', 15),
+  redis('redis-cluster', 15, 2),
   postgres('postgres', 40),
-  postgres('pgbouncer', 10),
+  postgres('pgbouncer', 10, 4),
   {
     name: 'rabbitmq',
     skip: missingReason('rabbitmq'),

@@ -37,6 +37,8 @@ const ended =
   }
 
 await globalSetup()
+// All vectors, also on stores that replay a sample otherwise.
+process.env.MILLPOND_TEST_VECTORS_EVERY = '1'
 // One at a time, since the tests of a suite are told apart only by the order in which they end.
 const stream = run({ files, concurrency: 1 })
 stream.on('test:pass', ended(true))

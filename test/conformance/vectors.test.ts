@@ -6,12 +6,13 @@ import { plain, stores } from './stores.ts'
 import { EPOCH, loadVectors } from './vectors.ts'
 
 const vectors = loadVectors()
-/** On stores with a file or a server, one of so many: for runs whose matter is another. */
-const EVERY = Number(process.env.MILLPOND_TEST_VECTORS_EVERY ?? 1)
+/** On stores with a file or a server, one of so many: for runs whose matter is another. 1: all, also on those that have a sample. */
+const EVERY = process.env.MILLPOND_TEST_VECTORS_EVERY
 
-for (const { name, skip, idsPerQueue, ownClock, differs, open } of [...stores, plain]) {
+for (const { name, skip, idsPerQueue, ownClock, differs, sample = 1, open } of [...stores, plain]) {
+  const every = Number(EVERY ?? sample)
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
-    for (const vector of name === 'memory' ? vectors : vectors.filter((_, n) => n % EVERY === 0)) {
+    for (const vector of name === 'memory' ? vectors : vectors.filter((_, n) => n % every === 0)) {
       test(vector.name, async (t) => {
         const clock = { now: EPOCH }
         const { store, dispose } = await open({ clock: () => clock.now })

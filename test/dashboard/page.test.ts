@@ -91,7 +91,7 @@ for (const store of STORES.filter(({ name }) => name !== 'redis-cluster' && name
       await page.getByRole('row', { name: /orders/ }).waitFor()
       const paths = new Set(requests.map((url) => url.replace(base, '')))
       for (const path of paths)
-        assert.match(path, /^(?:page\.js|page\.css|icon\.svg|events|api\/(?:queue|jobs|job|workers))?$/)
+        assert.match(path, /^(?:page\.js|page\.css|icon\.svg|events|api\/(?:queue|jobs|count|job|workers))?$/)
     })
 
     inPlace('retry, cancel, remove, run now and edit one job', async (t, place) => {
