@@ -97,8 +97,7 @@ class GraphPush {
       await this.#plan()
       const outcomes = (await this.#stage()).map((outcome, at) => this.#asGiven(outcome, at))
       if (this.#graph.isHeld) return await this.#abort(undefined)
-      if (this.#graph.whole && outcomes.some(isRefused))
-        return await this.#abort(this.#withheld(this.#withOrphans(outcomes)))
+      if (this.#graph.whole && outcomes.some(isRefused)) return await this.#abort(this.#withheld(outcomes))
       if (!this.#agrees(outcomes)) return await this.#abort(undefined)
       if (this.#graph.alone) return await this.#replace(outcomes)
       if (!(await this.#link(outcomes))) return await this.#abort(undefined)
@@ -137,10 +136,10 @@ class GraphPush {
     })
   }
 
-  /** What is answered where nothing is stored. */
+  /** What is answered where nothing is stored. @param outcomes as the scripts gave them */
   #withheld(outcomes: readonly PushOutcome[]): PushOutcome[] {
     const wouldBe = new Set(outcomes.flatMap(({ status, id }) => (status === 'pushed' ? [id] : [])))
-    return outcomes.map((outcome, at) =>
+    return this.#withOrphans(outcomes).map((outcome, at) =>
       outcome.status === 'replaced' || (wouldBe.has(outcome.id) && !isRefused(outcome))
         ? { status: 'withheld', id: this.#jobs[at]?.id ?? outcome.id }
         : outcome,

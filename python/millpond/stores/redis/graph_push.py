@@ -84,7 +84,7 @@ class _GraphPush:
         if self._whole and any(each.status in REFUSED for each in outcomes):
             self._finish(False)
             self._used = set()
-            return self._withheld(self._with_orphans(outcomes))
+            return self._withheld(outcomes)
         if not self._agrees(outcomes) or not self._link(outcomes):
             return None
         home = self._homes[0].name
@@ -242,12 +242,12 @@ class _GraphPush:
         return told
 
     def _withheld(self, outcomes: Sequence[Pushed]) -> list[Pushed]:
-        """What is answered where nothing is stored."""
+        """What is answered where nothing is stored. `outcomes` as the scripts gave them."""
         would_be = {each.id for each in outcomes if each.status == "pushed"}
         return [
             Pushed("withheld", job.id)
             if each.status == "replaced" or each.id in would_be and each.status not in REFUSED else each
-            for job, each in zip(self._jobs, outcomes, strict=True)
+            for job, each in zip(self._jobs, self._with_orphans(outcomes), strict=True)
         ]  # fmt: skip
 
     def _finish(self, is_committed: bool) -> bool:
