@@ -18,10 +18,18 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
+  'test/api/admin.test.ts': 'what operators set, which the stores keep',
+  'test/api/batch-transactions.test.ts': 'the clients are those of test/api/transactions.test.ts',
   'test/api/bulk.test.ts': 'changes of many jobs, which the stores make',
+  'test/api/capacity.test.ts': 'how full a queue is, which the stores decide',
   'test/api/debounce-example.test.ts': 'a process of Node',
   'test/api/graph-examples.test.ts': 'a process of Node',
   'test/api/requeue-example.test.ts': 'a process of Node',
+  'test/api/lanes.test.ts': 'which jobs a worker asks for, plain code',
+  'test/api/limits.test.ts': 'limits, which the stores keep',
+  'test/api/logs.test.ts': 'lines of jobs, which the stores keep',
+  'test/api/once.test.ts': 'keys, which the stores keep',
+  'test/api/order.test.ts': 'the order of jobs, which the stores keep',
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
   'test/api/process.test.ts': 'a minute of processes; user.js starts one, too',
   'test/conformance/bulk.test.ts': 'long lists, which the stores walk',
@@ -29,6 +37,8 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/conformance/concurrency.test.ts': 'races, which the stores decide',
   'test/conformance/filters.test.ts': 'filters, which the stores apply',
   'test/conformance/graphs.test.ts': 'what waits for what, which the stores decide; test/api/graphs.test.ts runs',
+  'test/conformance/known.test.ts': 'ids and keys, which the stores know',
+  'test/conformance/meddled.test.ts': 'calls that are changed on their way, plain code',
   'test/conformance/removal.test.ts': 'what stores forget',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
@@ -45,7 +55,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
 }
 
 /** Of the files about producers, workers and `serve`: what has to do with the clients of servers. */
-export const ON_SERVERS: readonly string[] = ['test/api/transactions.test.ts', 'test/api/batch-transactions.test.ts']
+export const ON_SERVERS: readonly string[] = ['test/api/transactions.test.ts']
 
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'
 

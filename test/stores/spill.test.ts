@@ -74,6 +74,17 @@ for (const { name, skip, place } of STORES.filter((store) => DURABLE.includes(st
       assert.deepEqual(await drain(pond), [2, 5, 1, 3, 7, 0, 6, 4])
     })
 
+    test('what comes behind a job of its call that goes to the file goes there, too', async (t) => {
+      const { open } = placeOf(t, newUrl())
+      const pond = await open()
+      const queue = queueOf(pond, 3)
+      const [first] = await queue.pushMany(numbers(1, 4))
+      await pond.cancel(first?.id ?? '')
+      // The file alone can tell whether it has the key, so the first one goes there.
+      await queue.pushMany([5, 6], { priority: 9, each: (n) => (n === 5 ? { key: 'k' } : {}) })
+      assert.deepEqual(await drain(pond), [5, 6, 2, 3, 4])
+    })
+
     test('a delayed job waits in the file until it is due', async (t) => {
       const { open } = placeOf(t, newUrl())
       const pond = await open()

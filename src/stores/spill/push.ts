@@ -5,6 +5,7 @@ import { type MillpondError, storeError } from '../../values/errors.ts'
 import { hasParents } from '../lacking.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import type { Spill } from './spill.ts'
+import { NONE } from './spilled-queue.ts'
 
 export const NAMED = { name: 'memory with spill' }
 
@@ -41,11 +42,17 @@ async function route(spill: Spill, jobs: readonly NewJob[], next: Next): Promise
   const outcomes: (PushOutcome | undefined)[] = new Array(jobs.length)
   const memory: number[] = []
   const durable: number[] = []
+  /** By queue, the highest priority of those that go to the durable store now: what comes after them in the call stays behind them. */
+  const spilled = new Map<string, number>()
   for (const [index, job] of jobs.entries()) {
+    const { queue, priority } = job
+    const highest = spilled.get(queue) ?? NONE
     if (isKnown(job)) outcomes[index] = { status: 'existing', id: job.id }
-    else if (goesToMemory(spill, job)) memory.push(index)
-    else if (job.spill || !isFull(spill, job.queue)) durable.push(index)
-    else outcomes[index] = { status: 'full', id: job.id }
+    else if (priority > highest && goesToMemory(spill, job)) memory.push(index)
+    else if (job.spill || !isFull(spill, queue)) {
+      durable.push(index)
+      spilled.set(queue, Math.max(highest, priority))
+    } else outcomes[index] = { status: 'full', id: job.id }
   }
   if (memory.length > 0) {
     const answers = await next({ jobs: memory.flatMap((index) => jobs[index] ?? []) })
