@@ -67,12 +67,22 @@ export class Driver {
         // Which one an id stands for that is there twice is open.
         const graphs = capabilities.graphs && new Set(operation.jobs.map(({ id }) => id)).size === operation.jobs.length
         const named = (at: number, number: number) => this.#parent(operation.jobs.slice(0, at), number)
+        const queueOf = ({ id, queue }: { id: string; queue: string }) =>
+          this.#idsPerQueue ? (IDS.indexOf(id) % 2 === 0 ? 'p' : 'q') : queue
+        // Where each queue is elsewhere, a job has its key and its room for a moment before a failed parent of another queue cancels it.
+        const hasFailed = (id: string, queue: string) =>
+          this.#idsPerQueue && this.#model.jobs.some((job) => job.id === id && job.queue !== queue && isFailed(job))
         const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }, at) => ({
           ...job,
           ...(once && job.key !== null && capabilities.once && { once }),
-          ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
+          queue: queueOf(job),
           runAt: job.runAt === null ? null : now + job.runAt,
-          ...(graphs && after && !once?.follow && { after: after.map((number) => named(at, number)), onDead }),
+          ...(graphs &&
+            after &&
+            !once?.follow && {
+              after: after.map((number) => named(at, number)).filter((id) => !hasFailed(id, queueOf(job))),
+              onDead,
+            }),
           ...(graphs && within !== undefined && { within: named(at, within) }),
         }))
         if (graphs && operation.whole)
@@ -398,3 +408,5 @@ function sorted(stats: readonly (QueueStats | ModelStats)[]) {
     })
     .sort((a, b) => a.queue.localeCompare(b.queue))
 }
+
+const isFailed = ({ state }: JobRecord): boolean => state === 'dead' || state === 'cancelled'

@@ -97,8 +97,8 @@ class GraphPush {
       await this.#plan()
       const outcomes = (await this.#stage()).map((outcome, at) => this.#asGiven(outcome, at))
       if (this.#graph.isHeld) return await this.#abort(undefined)
-      if (this.#graph.whole && outcomes.some(isRefused)) return await this.#abort(this.#withheld(outcomes))
       if (!this.#agrees(outcomes)) return await this.#abort(undefined)
+      if (this.#graph.whole && outcomes.some(isRefused)) return await this.#abort(this.#withheld(outcomes))
       if (this.#graph.alone) return await this.#replace(outcomes)
       if (!(await this.#link(outcomes))) return await this.#abort(undefined)
       if (await decide(this.#context, this.#graph.id, this.#graph.home.part, 'committed')) await this.#start()
@@ -121,25 +121,10 @@ class GraphPush {
     return given === undefined ? outcome : { ...outcome, parent: given }
   }
 
-  /** No script knew what became of jobs elsewhere. */
-  #withOrphans(outcomes: readonly PushOutcome[]): PushOutcome[] {
-    const notStored = new Set<string>()
-    return outcomes.map((given, at) => {
-      const id = this.#jobs[at]?.id ?? given.id
-      const waitsFor = [...(this.#jobs[at]?.after ?? []), this.#jobs[at]?.within ?? '']
-      const isUnknown = (each: string) => notStored.has(each) || each === given.parent
-      const isAsked = given.status === 'pushed' || given.status === 'orphan'
-      const parent = isAsked ? waitsFor.find(isUnknown) : undefined
-      const outcome: PushOutcome = parent === undefined ? given : { status: 'orphan', id, parent }
-      if (isRefused(outcome) && this.#places.get(id) === at) notStored.add(id)
-      return outcome
-    })
-  }
-
-  /** What is answered where nothing is stored. @param outcomes as the scripts gave them */
+  /** What is answered where nothing is stored. */
   #withheld(outcomes: readonly PushOutcome[]): PushOutcome[] {
     const wouldBe = new Set(outcomes.flatMap(({ status, id }) => (status === 'pushed' ? [id] : [])))
-    return this.#withOrphans(outcomes).map((outcome, at) =>
+    return outcomes.map((outcome, at) =>
       outcome.status === 'replaced' || (wouldBe.has(outcome.id) && !isRefused(outcome))
         ? { status: 'withheld', id: this.#jobs[at]?.id ?? outcome.id }
         : outcome,
@@ -285,20 +270,29 @@ class GraphPush {
     })
   }
 
-  /** Whether all parents in the call were stored with their children. If not, the facts tell which were not. */
+  /**
+   * Whether all parents in the call were stored with their children. If not, the facts tell which were not: a job that is not stored leaves
+   * its key and its place to those behind it, and what waits for it is not stored either.
+   */
   #agrees(outcomes: readonly PushOutcome[]): boolean {
     const { standIns, refused } = this.#facts
     let agrees = true
     for (const [own, at] of this.#places) {
       const outcome = outcomes[at]
       const isParent = this.#children[at] !== undefined || this.#withins.has(own)
-      if (outcome === undefined || outcome.status === 'pushed' || !isParent) continue
-      if (standIns.has(own) || refused.has(own)) continue
-      if (isRefused(outcome)) refused.add(own)
+      if (outcome === undefined || !isParent || standIns.has(own) || refused.has(own)) continue
+      if (outcome.status === 'pushed' && !this.#isOrphan(at)) continue
+      if (outcome.status === 'pushed' || isRefused(outcome)) refused.add(own)
       else standIns.set(own, outcome.id)
       agrees = false
     }
     return agrees
+  }
+
+  /** It waits for a job of the call that is not stored. */
+  #isOrphan(at: number): boolean {
+    const { after = [], within } = this.#jobs[at] ?? {}
+    return [...after, ...(within ? [within] : [])].some((id) => this.#isRefused(this.#standIn(id, at), at))
   }
 
   /** Links to parents in other partitions. @returns false: one of them has gone or ended meanwhile */

@@ -81,11 +81,13 @@ class _GraphPush:
             # A part that failed may hold jobs that nobody could link.
             if each.error and each.error.code != "NotSupported":
                 raise each.error
+        if not self._agrees(outcomes):
+            return None
         if self._whole and any(each.status in REFUSED for each in outcomes):
             self._finish(False)
             self._used = set()
             return self._withheld(outcomes)
-        if not self._agrees(outcomes) or not self._link(outcomes):
+        if not self._link(outcomes):
             return None
         home = self._homes[0].name
         if not self._links.decide(self._id, home, "committed"):
@@ -163,19 +165,31 @@ class _GraphPush:
         return replace(outcome, parent=given[0]) if given else outcome
 
     def _agrees(self, outcomes: Sequence[Pushed]) -> bool:
-        """Whether all parents in the call were stored with their children. If not, the facts tell which were not."""
+        """
+        Whether all parents in the call were stored with their children. If not, the facts tell which were not: a job that is not stored
+        leaves its key and its place to those behind it, and what waits for it is not stored either.
+        """
         facts, agrees = self._facts, True
         for id, at in self._places.items():
             outcome = outcomes[at]
             is_parent = id in self._children or id in self._withins
-            if outcome.status == "pushed" or not is_parent or id in facts.stand_ins or id in facts.refused:
+            if not is_parent or id in facts.stand_ins or id in facts.refused:
                 continue
-            if outcome.status in REFUSED:
+            is_pushed = outcome.status == "pushed"
+            if is_pushed and not self._is_orphan(at):
+                continue
+            if is_pushed or outcome.status in REFUSED:
                 facts.refused.add(id)
             else:
                 facts.stand_ins[id] = outcome.id
             agrees = False
         return agrees
+
+    def _is_orphan(self, at: int) -> bool:
+        """It waits for a job of the call that is not stored."""
+        job = self._jobs[at]
+        parents = (*job.after, job.within) if job.within else job.after
+        return any(self._is_refused(self._stand_in(id, at), at) for id in parents)
 
     def _link(self, outcomes: Sequence[Pushed]) -> bool:
         """Links to parents in other partitions. False: one of them has gone or ended meanwhile."""
@@ -230,24 +244,13 @@ class _GraphPush:
                 return True
         return False
 
-    def _with_orphans(self, outcomes: Sequence[Pushed]) -> list[Pushed]:
-        """No script knew what became of jobs elsewhere."""
-        gone, told = set[str](), list[Pushed]()
-        for at, (job, each) in enumerate(zip(self._jobs, outcomes, strict=True)):
-            parent = next((id for id in (*job.after, job.within) if id and (id in gone or id == each.parent)), None)
-            outcome = Pushed("orphan", job.id, parent=parent) if parent and each.status in ("pushed", "orphan") else each
-            if outcome.status in REFUSED and self._places[job.id] == at:
-                gone.add(job.id)
-            told.append(outcome)
-        return told
-
     def _withheld(self, outcomes: Sequence[Pushed]) -> list[Pushed]:
-        """What is answered where nothing is stored. `outcomes` as the scripts gave them."""
+        """What is answered where nothing is stored."""
         would_be = {each.id for each in outcomes if each.status == "pushed"}
         return [
             Pushed("withheld", job.id)
             if each.status == "replaced" or each.id in would_be and each.status not in REFUSED else each
-            for job, each in zip(self._jobs, self._with_orphans(outcomes), strict=True)
+            for job, each in zip(self._jobs, outcomes, strict=True)
         ]  # fmt: skip
 
     def _finish(self, is_committed: bool) -> bool:
