@@ -271,20 +271,24 @@ class GraphPush {
   }
 
   /**
-   * Whether all parents in the call were stored with their children. If not, the facts tell which were not: a job that is not stored leaves
-   * its key and its place to those behind it, and what waits for it is not stored either.
+   * Whether all parents in the call were stored with their children. If not, the facts tell which were not. What waits for a job that is
+   * not stored is not stored either, and leaves its key and its place to those behind it: what they are is seen in the next try.
    */
   #agrees(outcomes: readonly PushOutcome[]): boolean {
     const { standIns, refused } = this.#facts
     let agrees = true
+    let isOpen = false
     for (const [own, at] of this.#places) {
       const outcome = outcomes[at]
+      if (outcome === undefined) continue
+      const isPushed = outcome.status === 'pushed'
+      const isOrphan = outcome.status === 'orphan' || (isPushed && this.#isOrphan(at))
+      isOpen ||= isPushed && isOrphan
       const isParent = this.#children[at] !== undefined || this.#withins.has(own)
-      if (outcome === undefined || !isParent || standIns.has(own) || refused.has(own)) continue
-      if (outcome.status === 'pushed' && !this.#isOrphan(at)) continue
-      if (outcome.status === 'pushed' || isRefused(outcome)) refused.add(own)
-      else standIns.set(own, outcome.id)
+      if (!isParent || standIns.has(own) || refused.has(own) || (isPushed && !isOrphan)) continue
       agrees = false
+      if (isOrphan || (isRefused(outcome) && !isOpen)) refused.add(own)
+      else if (!isRefused(outcome) && !(isOpen && this.#places.has(outcome.id))) standIns.set(own, outcome.id)
     }
     return agrees
   }

@@ -166,23 +166,23 @@ class _GraphPush:
 
     def _agrees(self, outcomes: Sequence[Pushed]) -> bool:
         """
-        Whether all parents in the call were stored with their children. If not, the facts tell which were not: a job that is not stored
-        leaves its key and its place to those behind it, and what waits for it is not stored either.
+        Whether all parents in the call were stored with their children. If not, the facts tell which were not. What waits for a job that is
+        not stored is not stored either, and leaves its key and its place to those behind it: what they are is seen in the next try.
         """
-        facts, agrees = self._facts, True
+        facts, agrees, is_open = self._facts, True, False
         for id, at in self._places.items():
             outcome = outcomes[at]
+            is_pushed, is_refused = outcome.status == "pushed", outcome.status in REFUSED
+            is_orphan = outcome.status == "orphan" or is_pushed and self._is_orphan(at)
+            is_open = is_open or is_pushed and is_orphan
             is_parent = id in self._children or id in self._withins
-            if not is_parent or id in facts.stand_ins or id in facts.refused:
+            if not is_parent or id in facts.stand_ins or id in facts.refused or is_pushed and not is_orphan:
                 continue
-            is_pushed = outcome.status == "pushed"
-            if is_pushed and not self._is_orphan(at):
-                continue
-            if is_pushed or outcome.status in REFUSED:
-                facts.refused.add(id)
-            else:
-                facts.stand_ins[id] = outcome.id
             agrees = False
+            if is_orphan or is_refused and not is_open:
+                facts.refused.add(id)
+            elif not is_refused and not (is_open and outcome.id in self._places):
+                facts.stand_ins[id] = outcome.id
         return agrees
 
     def _is_orphan(self, at: int) -> bool:
