@@ -170,7 +170,7 @@ class _GraphPush:
         not stored is not stored either, and leaves its key and its place to those behind it: what they are is seen in the next try.
         """
         facts, agrees, is_open = self._facts, True, False
-        for id, at in self._places.items():
+        for id, at in sorted(self._places.items(), key=lambda each: each[1]):
             outcome = outcomes[at]
             is_pushed, is_refused = outcome.status == "pushed", outcome.status in REFUSED
             is_orphan = outcome.status == "orphan" or is_pushed and self._is_orphan(at)
