@@ -50,7 +50,8 @@ class Links:
                     budget -= len(member) - 3
                     is_left = is_left or bool(member[2])
             line += self._settle(home, [member for member in members if member[0] != b"graph"])
-        return is_left
+        # A script tells of so many links at most.
+        return is_left or budget <= 0
 
     def _settle(self, home: Part, members: Sequence[Sequence[Any]]) -> list[tuple[Part, Sequence[Any]]]:
         by_part: dict[bytes, list[bytes]] = {}
