@@ -42,15 +42,16 @@ local function close_links(K, id, ended)
   local kind, graph, open = parents_head(value)
   local found = open_ats(value, open, ended)
   if #found == 0 then return nil end
-  local rest, closed, from = {}, {}, OPEN
+  local rest, closed, was_open, from = {}, {}, {}, OPEN
   for i = 1, #found do
     rest[i], closed[i] = string.sub(value, from, found[i] - 1), string.sub(value, found[i], found[i] + 15)
+    was_open[closed[i]] = true
     from = found[i] + 16
   end
   rest[#rest + 1] = string.sub(value, from)
   local failed
   for i = 1, kind == 'c' and #ended or 0 do
-    if not failed and ended[i].state ~= DONE and open_at(value, ended[i].parent, open) then failed = ended[i] end
+    if not failed and ended[i].state ~= DONE and was_open[ended[i].parent] then failed = ended[i] end
   end
   if failed then
     local others = table.concat(rest)
