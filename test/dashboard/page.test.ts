@@ -158,6 +158,7 @@ for (const store of STORES.filter(({ name }) => name !== 'redis-cluster' && name
       await button(page, 'Resume').click()
       await until(async () => !(await queue.stats()).paused, 'the queue to go on')
       const set = async (label: string, value: string) => {
+        await button(page, 'Save').waitFor({ state: 'detached' }) // the form before this one is gone
         await button(page, `Edit ${label}`).click()
         await page.getByRole('textbox', { name: label, exact: true }).fill(value)
         await button(page, 'Save').click()
