@@ -74,10 +74,6 @@ export const UNSURE: Reasons = {
     'a body over the limit: 413, whether it says so or not':
       'Deno’s fetch may report the connection’s end and not the answer before it, where it still streams a body',
   },
-  'test/serve/delivery-broken.test.ts': {
-    'each kind of broken answer has one outcome':
-      'a receiver has a second to answer in, which a busy machine may take from it',
-  },
   'test/serve/queue-limit.test.ts': {
     'beyond the limit a new queue is refused with TooManyQueues; those that are there go on':
       'the service is asked sooner than its first sweep has counted, and then lets a few in beyond the limit',

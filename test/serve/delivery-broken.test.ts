@@ -145,7 +145,7 @@ serveTest('each kind of broken answer has one outcome', async ({ open }) => {
     for (const [kind, { answer }] of Object.entries(KINDS)) receivers.set(kind, await rawReceiver(answer))
     const queueOf = (kind: string) => kind.replaceAll(/\W/g, '-')
     const deliveries = Object.entries(KINDS).map(([kind, { late }]) =>
-      delivery(receivers.get(kind)?.origin ?? '', { queue: queueOf(kind), timeout: late ? 1000 : 8000 }),
+      delivery(receivers.get(kind)?.origin ?? '', { queue: queueOf(kind), timeout: late ? 4000 : 8000 }),
     )
     const client = await open({ deliveries })
     const ids = new Map<string, string>()
