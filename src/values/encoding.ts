@@ -84,6 +84,11 @@ export function decode(encoded: Encoded, what: string): unknown {
   throw notDecodable()
 }
 
+/** Of a payload that is to go elsewhere as it is: what only its own place opens. @throws PayloadSealed */
+export function assertOpened({ encoding, body }: Encoded, what: string): void {
+  if (encoding === 'bytes' && isSealed(body)) throw sealedError(body, what)
+}
+
 function sealedError(body: Uint8Array, what: string): MillpondError {
   const id = sealKeyId(body)
   const key = id === undefined || !/^[\w.:-]+$/.test(id) ? 'a key without a name' : `the key "${id}"`

@@ -7,6 +7,7 @@ import type { Store, Swept } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { firingOf } from '../values/schedules/firing.ts'
+import { isSealed } from '../values/sealed-form.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
 
@@ -26,7 +27,9 @@ export class Scheduler {
   async fire({ now, due }: NonNullable<Swept['schedules']>): Promise<number> {
     const firings = due.flatMap((record) => {
       try {
-        return firingOf(record, now)
+        const firing = firingOf(record, now)
+        // The data are sealed to the schedule. As those of a job nobody could open them: a process with the key fires it.
+        return firing.jobs.some(({ data }) => isSealed(data.body)) ? [] : firing
       } catch (error) {
         // A line of another version must not keep the others from firing.
         const why = error instanceof Error ? error.message : 'its times cannot be computed'

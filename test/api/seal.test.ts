@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { openStore } from '../../src/stores/open.ts'
+import { Scheduler } from '../../src/worker/scheduler.ts'
 import { until } from '../support/until.ts'
 import { first, onEachStore, type Place, refused } from './suite.ts'
 
@@ -85,6 +86,33 @@ onEachStore('seal', {
     for (const pond of [plain, before, during]) ids.push((await pond.queue<string>('q').push(CANARY)).id)
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await during.job(id))?.data)), [CANARY, CANARY, CANARY])
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await later.job(id))?.data)), [CANARY, undefined, CANARY])
+  },
+
+  'a schedule is fired by a process with the key, and by no other': async (place) => {
+    if (!place.shared) return
+    const [pond, blind] = await ponds(place, [OLD], null)
+    assert.ok(pond && blind)
+    const queue = pond.queue<string>('q')
+    await pond.schedule('daily', '@daily', queue, CANARY)
+    for (const options of [{}, { seal: { keys: [OTHER] } }]) {
+      const store = await openStore(place.url, options)
+      const [made] = await store.operations.schedules({ limit: 1 })
+      assert.ok(made?.nextAt)
+      // Its time has come.
+      await store.operations.fire({ firings: [{ ...made, expected: made.nextAt, next: made.nextAt, jobs: [] }] })
+      const { schedules } = await store.operations.sweep({ limit: 1 })
+      assert.ok(schedules?.due[0]?.planned)
+      await new Scheduler(store, assert.fail).fire(schedules)
+      assert.equal((await store.operations.schedules({ limit: 1 }))[0]?.lastAt, null)
+      await store.close()
+    }
+    await refused(blind.schedules.run('daily'), 'PayloadSealed', /data of schedule daily/)
+    const got: string[] = []
+    queue.work(({ data }) => void got.push(data))
+    await until(() => got.length === 1)
+    await pond.schedules.run('daily')
+    await until(() => got.length === 2)
+    assert.deepEqual(got, [CANARY, CANARY])
   },
 
   'pushes and results inside a transaction': async (place) => {
