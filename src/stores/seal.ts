@@ -5,6 +5,7 @@
 
 import type {
   Completion,
+  Declaration,
   Encoded,
   Input,
   JobFilter,
@@ -12,13 +13,14 @@ import type {
   NewJob,
   OperationName,
   Output,
-  ScheduledJob,
+  ScheduleRecord,
   Store,
   StoreTransactions,
 } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { meetsAgain } from '../values/once.ts'
 import type { Sealer, SealPlace } from '../values/seal.ts'
+import { isSealed } from '../values/sealed-form.ts'
 
 type Of = Pick<SealPlace, 'queue' | 'id'>
 
@@ -54,13 +56,16 @@ export function sealed(store: Store, sealer: Sealer): Store {
     }
   }
 
-  /** The data of a schedule are sealed to its name. */
-  function scheduleWith(change: 'seal' | 'open') {
-    return <Kind extends { name: string; job: ScheduledJob }>(schedule: Kind): Kind => {
-      const { name, job } = schedule
-      const data = sealer[change](job.data, { part: 'data', queue: job.queue, id: name })
-      return { ...schedule, job: { ...job, data } }
-    }
+  /** The data of a schedule are sealed to its name. A process that cannot open them may change its line: they stay as they are. */
+  function declared(declaration: Declaration): Declaration {
+    const { name, version, job } = declaration
+    const isOpen = !isSealed(job.data.body)
+    const data = isOpen ? sealer.seal(job.data, { part: 'data', queue: job.queue, id: name }) : job.data
+    return { ...declaration, version: sealer.version(version), job: { ...job, data } }
+  }
+  const openedSchedule = (schedule: ScheduleRecord): ScheduleRecord => {
+    const { name, job } = schedule
+    return { ...schedule, job: { ...job, data: sealer.open(job.data, { part: 'data', queue: job.queue, id: name }) } }
   }
 
   function restored(record: JobRecord): JobRecord {
@@ -118,11 +123,11 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
-    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(scheduleWith('seal')) }),
-    schedules: async (input) => (await operations.schedules(input)).map(scheduleWith('open')),
+    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(declared) }),
+    schedules: async (input) => (await operations.schedules(input)).map(openedSchedule),
     sweep: async (input) => {
       const { schedules, ...swept } = await operations.sweep(input)
-      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(scheduleWith('open')) } }
+      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(openedSchedule) } }
     },
     fire: ({ firings }) => operations.fire({ firings: firings.map((each) => ({ ...each, jobs: pushed(each.jobs) })) }),
     list: async (input) => {

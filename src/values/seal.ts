@@ -120,6 +120,12 @@ export class Sealer {
     }
   }
 
+  /** Of a schedule. It differs with the key that seals, so that a new key seals the data anew, and tells nothing of the data. */
+  version(plain: string): string {
+    const bytes = hkdfSync('sha256', this.#current.key, '', `millpond schedule ${plain}`, 16)
+    return Buffer.from(bytes).toString('hex')
+  }
+
   #next(): Sealing {
     if (this.#sealing === undefined || this.#sealing.used === MAX_NONCES - 1) {
       const { id, key } = this.#current

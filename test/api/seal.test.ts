@@ -90,8 +90,8 @@ onEachStore('seal', {
 
   'a schedule is fired by a process with the key, and by no other': async (place) => {
     if (!place.shared) return
-    const [pond, blind] = await ponds(place, [OLD], null)
-    assert.ok(pond && blind)
+    const [pond, blind, stranger] = await ponds(place, [OLD], null, [OTHER])
+    assert.ok(pond && blind && stranger)
     const queue = pond.queue<string>('q')
     await pond.schedule('daily', '@daily', queue, CANARY)
     for (const options of [{}, { seal: { keys: [OTHER] } }]) {
@@ -112,7 +112,21 @@ onEachStore('seal', {
     await until(() => got.length === 1)
     await pond.schedules.run('daily')
     await until(() => got.length === 2)
-    assert.deepEqual(got, [CANARY, CANARY])
+    for (const without of [blind, stranger]) {
+      await without.schedules.change('daily', { when: without === blind ? '@weekly' : '@monthly' })
+    }
+    await pond.schedules.run('daily')
+    await until(() => got.length === 3)
+    assert.deepEqual(got, [CANARY, CANARY, CANARY])
+  },
+
+  'a schedule that is declared with a new key needs the old one no more': async (place) => {
+    if (!place.shared) return
+    const [before, during, later] = await ponds(place, [OLD], [NEW, OLD], [NEW])
+    assert.ok(before && during && later)
+    for (const pond of [before, during, during]) await pond.schedule('daily', '@daily', pond.queue('q'), CANARY)
+    const { id } = (await later.schedules.run('daily')) ?? assert.fail()
+    assert.equal((await later.job(id))?.data, CANARY)
   },
 
   'pushes and results inside a transaction': async (place) => {
