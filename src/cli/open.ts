@@ -47,5 +47,9 @@ export async function knownQueue({ pond, store }: Opened, given: string | undefi
 
 /** @throws JobUnknown */
 export function unknownJob(id: string): MillpondError {
-  return new MillpondError('JobUnknown', `the store does not know the job ${id}, or no longer: look at the ID, and at --store`, { id })
+  return new MillpondError(
+    'JobUnknown',
+    `the store does not know the job ${id}, or no longer: look at the ID, and at --store`,
+    { id },
+  )
 }

@@ -30,7 +30,10 @@ function valueText(name: SettingName, value: unknown): string {
   return `${value / size}${unit}`
 }
 
-/** Such as `state: dead, group: tenant-7, error: …`. Of texts that payloads and errors may have, only that there was one. undefined: it was for all. */
+/**
+ * Such as `state: dead, group: tenant-7, error: …`. Of texts that payloads and errors may have, only that there was one.
+ * undefined: it was for all.
+ */
 export function searchText(search: FilterOptions & { state?: JobState | undefined }): string | undefined {
   const { state, group, key, errorCode, errorText, pushedFrom, pushedBefore, text, data } = search
   const time = (at: Date | number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())

@@ -51,7 +51,12 @@ onStores('push, jobs, job, update, cancel, requeue, remove by id', async (_t, ur
   assert.deepEqual([again.code, /is not known/.test(again.err)], [1, true])
   assert.match(await ok('requeue', id), /^1 job requeued\.$/m)
   // A job that runs by now must not be cancelled by this.
-  for (const part of [['--state', 'waiting'], ['--group', 'g'], ['--limit', '1'], ['--after', '1~waiting']]) {
+  for (const part of [
+    ['--state', 'waiting'],
+    ['--group', 'g'],
+    ['--limit', '1'],
+    ['--after', '1~waiting'],
+  ]) {
     const { code, err } = await call('cancel', id, ...part)
     assert.deepEqual([code, /go with --queue, and not with IDs/.test(err)], [2, true], err)
   }
@@ -201,7 +206,12 @@ onStores('requeue, cancel, remove and promote of all that pass a filter', async 
   const whole = await call('remove', '--queue', 'mails', '--whole-queue')
   assert.equal(whole.code, 3)
   // A filter beside it is a slip: it must not be passed over.
-  for (const part of [['--group', 'tenant-7'], ['--error-code', 'TimedOut'], ['--limit', '1'], ['--state', 'dead']]) {
+  for (const part of [
+    ['--group', 'tenant-7'],
+    ['--error-code', 'TimedOut'],
+    ['--limit', '1'],
+    ['--state', 'dead'],
+  ]) {
     const { code, err } = await call('remove', '--queue', 'mails', '--whole-queue', '--yes', ...part)
     assert.deepEqual([code, err.includes(`leave out it or ${part[0]}`)], [2, true], err)
   }
