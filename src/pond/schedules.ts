@@ -10,6 +10,7 @@ import type { Missed } from '../values/schedules/records.ts'
 import { timesOf } from '../values/schedules/times.ts'
 import type { PondInternals } from './internals.ts'
 import type { Pushed } from './push.ts'
+import { producerIn } from './push-all.ts'
 import type { Queue } from './queue.ts'
 import { checkLine, type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
 import { type Preview, type PreviewOptions, previewOf } from './schedule-preview.ts'
@@ -80,6 +81,7 @@ export class Schedules {
   ): Promise<{ declaration: Declaration; outcome: DeclareOutcome | undefined }> {
     const store = this.#store('schedule')
     const name = checkScheduleName(given)
+    producerIn(this.#pond, queue, 'pond.schedule')
     const { timing, paused, job: jobOptions } = scheduleSettings(name, when, options)
     const { priority, key, group, cost = 1, attempts, timeout, data: encoded } = await queue.prepare(data, jobOptions)
     const size = Buffer.byteLength(encoded.body)

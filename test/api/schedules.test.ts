@@ -96,6 +96,7 @@ onEachStore('schedules', {
       ['s', '@daily', queue, 1, { tz: 'Mars/Olympus' }],
       ['s', '@daily', queue, 1, { from: 2, until: 1 }],
       ['s', '@daily', queue, 1, { priority: 10 }],
+      ['s', '@daily', 'q' as unknown as typeof queue, 1],
     ]
     for (const call of bad) await assert.rejects(pond.schedule(...call), { code: 'InvalidOption' }, call[1])
     await assert.rejects(pond.schedule('no name', '@daily', queue, 1), { code: 'InvalidName' })
