@@ -3,8 +3,10 @@
  * way out. What was stored in plain before stays readable.
  */
 
+import { createHash } from 'node:crypto'
 import type {
   Completion,
+  Declaration,
   Encoded,
   Input,
   JobFilter,
@@ -63,6 +65,12 @@ export function sealed(store: Store, sealer: Sealer): Store {
     }
   }
 
+  /** With another key it is another version, so that its data are sealed anew. */
+  function declared(schedule: Declaration): Declaration {
+    const version = createHash('sha256').update(`${schedule.version}\n${sealer.keyId}`).digest('hex').slice(0, 32)
+    return { ...scheduleWith('seal')(schedule), version }
+  }
+
   function restored(record: JobRecord): JobRecord {
     const { data, error } = record
     return {
@@ -118,7 +126,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
-    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(scheduleWith('seal')) }),
+    declare: ({ schedules }) => operations.declare({ schedules: schedules.map(declared) }),
     schedules: async (input) => (await operations.schedules(input)).map(scheduleWith('open')),
     sweep: async (input) => {
       const { schedules, ...swept } = await operations.sweep(input)

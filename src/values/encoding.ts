@@ -70,7 +70,8 @@ export function decode(encoded: Encoded, what: string): unknown {
     }
     if (typeof body !== 'string') {
       if (encoding === 'bytes') {
-        if (isSealed(body)) throw sealedError(body, what)
+        const sealed = sealedReason(encoded, what)
+        if (sealed !== undefined) throw sealed
         return body
       }
       if (encoding === 'msgpack') {
@@ -84,7 +85,9 @@ export function decode(encoded: Encoded, what: string): unknown {
   throw notDecodable()
 }
 
-function sealedError(body: Uint8Array, what: string): MillpondError {
+/** `PayloadSealed` where it could not be opened; undefined: it is in plain. */
+export function sealedReason({ body }: Encoded, what: string): MillpondError | undefined {
+  if (!isSealed(body)) return undefined
   const id = sealKeyId(body)
   const key = id === undefined || !/^[\w.:-]+$/.test(id) ? 'a key without a name' : `the key "${id}"`
   const message = `${what} is sealed with ${key}, which this process has not, or which does not fit: open the pond with seal: { keys }`

@@ -72,6 +72,11 @@ export class Sealer {
     this.#salt = salt
   }
 
+  /** Of the key that seals. */
+  get keyId(): string {
+    return this.#current.id
+  }
+
   seal({ encoding, body }: Encoded, place: SealPlace): Encoded {
     const { key, header, used } = this.#next()
     const plain = typeof body === 'string' ? Buffer.from(body) : body

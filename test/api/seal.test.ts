@@ -87,6 +87,27 @@ onEachStore('seal', {
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await later.job(id))?.data)), [CANARY, undefined, CANARY])
   },
 
+  'schedules fire where the key is, and are sealed anew when it changes': async (place) => {
+    if (!place.shared) return
+    const [blind, before, after, later] = await ponds(place, null, [OLD], [NEW, OLD], [NEW])
+    assert.ok(blind && before && after && later)
+    if (!blind.store.capabilities.schedules) return
+    const troubles: string[] = []
+    blind.on('error', ({ code }) => troubles.push(code))
+    await before.schedule('s', 'every 1s', before.queue<string>('q'), CANARY)
+    blind.queue('other').work(() => {})
+    await until(() => troubles.length > 0)
+    assert.deepEqual(troubles, ['PayloadSealed'])
+    await refused(blind.schedules.run('s'), 'PayloadSealed', /"old"/)
+    await refused(later.schedules.run('s'), 'PayloadSealed')
+    await after.schedule('s', 'every 1s', after.queue<string>('q'), CANARY)
+    assert.equal((await later.schedules.run('s'))?.existing, false)
+    const got: string[] = []
+    later.queue<string>('q').work(({ data }) => void got.push(data))
+    await until(() => got.length > 1)
+    assert.deepEqual([...new Set(got), ...troubles], [CANARY, 'PayloadSealed'])
+  },
+
   'pushes and results inside a transaction': async (place) => {
     if (!place.transactions) return
     const pond = await place.open({ seal: { keys: [OLD] } })
