@@ -15,10 +15,10 @@ await pond.schedule('nightly', '0 2 * * *', nights, null, { tz: 'Europe/Paris' }
 
 nights.work(async ({ pushedAt }) => {
   const day = pushedAt.toISOString().slice(0, 10)
-  // With the keys, a night that is tried again pushes no report twice.
+  // The keys are remembered for a day, so a night that is tried again pushes no report twice.
   await reports.pushMany(
     customers.map((customer) => ({ customer, day })),
-    { each: ({ customer }) => ({ key: `${day}:${customer}` }) },
+    { unique: '1d', each: ({ customer }) => ({ key: `${day}:${customer}` }) },
   )
 })
 

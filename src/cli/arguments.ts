@@ -20,6 +20,7 @@ export interface Option {
 export const STORE = {
   store: { value: 'URL', help: 'sqlite:jobs.db, memory:, redis://…, postgres://…; or MILLPOND_STORE' },
 } as const
+export const STORE_MISSING = '--store is missing: give --store sqlite:jobs.db, or set MILLPOND_STORE'
 /** Of verbs that print something. */
 export const JSON_LINES = { json: { help: 'lines of JSON, for programs' } } as const
 
@@ -134,7 +135,7 @@ export class Arguments<Name extends string = string> {
   /** The URL of `--store`, or else of the environment. */
   store(this: Arguments<'store'>): string {
     const store = this.text('store') ?? this.env.MILLPOND_STORE
-    if (store === undefined || store === '') throw new UsageError('--store is missing, such as --store sqlite:jobs.db')
+    if (store === undefined || store === '') throw new UsageError(STORE_MISSING)
     return store
   }
 }

@@ -2,9 +2,12 @@
  * Changes of jobs: of those that are named, or of all of a queue that pass the filters. The latter can be looked at
  * first, and have a progress bar.
  */
+import { searchText } from '../pond/action-detail.ts'
+import { ACTIONS_QUEUE } from '../pond/actions.ts'
 import type { BulkPreview, BulkReport } from '../pond/bulk.ts'
 import type { BulkOptions, DryRunOptions } from '../pond/bulk-options.ts'
 import type { Queue } from '../pond/queue.ts'
+import type { JobState } from '../store.ts'
 import { checkId } from '../values/ids.ts'
 import { defined } from '../values/options.ts'
 import { jsonText } from '../web/answer.ts'
@@ -23,14 +26,35 @@ import { type Call, EXIT, stoppedCode } from './verb.ts'
 export const BULK = {
   queue: { value: 'NAME', help: 'instead of IDs: jobs of this queue that pass the filters' },
   ...FILTERS,
-  limit: { value: 'COUNT', help: 'changes so many jobs at most' },
+  limit: { value: 'COUNT', help: 'changes so many jobs at most; of finished ones the newest' },
   after: { value: 'PLACE', help: 'goes on where a run was stopped, which told this' },
   'dry-run': { help: 'only counts, and shows some of the jobs' },
   ...STORE,
   ...JSON_LINES,
 } as const
+/** An agent cannot take away the trace of what it did. */
+const OF_LOG = 'is an entry of the log of actions, which no tool changes'
 /** Of verbs that cannot be undone. */
 export const YES = { yes: { help: 'does it; without this, a change of many jobs is only shown' } } as const
+
+/**
+ * For the help of a verb: what is changed without a filter, what is only shown, and exit codes.
+ * @param all what `--queue` without filters takes @param asks whether many jobs are changed with `--yes` only
+ */
+export function notesOf({ all, asks, more }: { all: string; asks: boolean; more?: string }): string {
+  const lines = [
+    `--queue without filters takes ${all}. All filters that are given must hold.`,
+    '--dry-run counts those jobs, shows the first ones with their errors, and changes nothing. Of IDs it tells how many',
+    'are known.',
+    asks
+      ? 'Without --yes, --queue does no more than --dry-run, and ends with 3. IDs need no --yes.'
+      : 'The change is made at once: there is no --yes.',
+    ...(more === undefined ? [] : [more]),
+    'Exit codes: 0 done, also if no job passes the filters; 1 it failed, or not all IDs were changed; 2 a wrong call;',
+    `3 no such queue${asks ? ', or --yes is missing' : ''}. Stopped in the middle, it tells how to go on.`,
+  ]
+  return lines.join('\n')
+}
 
 /** What a verb does to its jobs. */
 interface Change {
@@ -38,6 +62,9 @@ interface Change {
   action: string
   /** As in `12 jobs requeued`. */
   past: string
+  /** As `--state` gives it; and what holds without, where it is one. */
+  state?: JobState | undefined
+  stateUnlessGiven?: JobState
   /** @returns undefined: done; else why not */
   one(opened: Opened, id: string): Promise<string | undefined>
   all(queue: Queue, filter: Filter, options: BulkOptions): Promise<BulkReport>
@@ -65,7 +92,8 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   const filter = filterOf(args, change.hasData)
   const limit = args.whole('limit', 1, Number.MAX_SAFE_INTEGER)
   if (ids.length > 0) {
-    if (Object.keys(filter).length > 0 || limit !== undefined) throw new UsageError('filters go with --queue')
+    const isFiltered = Object.keys(filter).length > 0 || (change.state ?? limit ?? args.text('after')) !== undefined
+    if (isFiltered) throw new UsageError('filters, --state, --limit and --after go with --queue, and not with IDs')
     return changeNamed(call, ids, change)
   }
   return withStore(args, async (opened) => {
@@ -85,11 +113,12 @@ async function changeNamed(
   return withStore(args, async (opened) => {
     const isDry = args.flag('dry-run')
     const queues = isDry ? new Map<string, string>() : await queuesOf(opened, ids)
+    const isLog = (id: string) => terminal.through === 'mcp' && queues.get(id) === ACTIONS_QUEUE
     const done: string[] = []
     try {
       for (const id of ids) {
         if (stop.aborted) return stoppedCode(stop)
-        const fault = isDry ? await unknown(opened, id) : await change.one(opened, id)
+        const fault = isDry ? await unknown(opened, id) : isLog(id) ? OF_LOG : await change.one(opened, id)
         if (fault === undefined) done.push(id)
         else terminal.err(`millpond: job ${id} ${fault}\n`)
       }
@@ -159,7 +188,8 @@ async function changeAll(
     if (next !== undefined) terminal.err(`What was done stays done. The rest: the same call with --after ${next}\n`)
     throw error
   } finally {
-    await acted(opened, terminal, { action: `${change.action}All`, queue: queue.name, count })
+    const detail = defined({ detail: searchText({ state: change.state ?? change.stateUnlessGiven, ...filter }) })
+    await acted(opened, terminal, { action: `${change.action}All`, queue: queue.name, count, ...detail })
   }
 }
 

@@ -50,7 +50,8 @@ export async function noneText(store: Store, queue: Queue, { errorText, errorCod
   if (group !== undefined && group !== '' && store.capabilities.groups) {
     const names = (await queue.groups({ limit: MAX_GROUPS })).map((one) => one.group)
     if (!names.includes(group)) {
-      lines.push(`no job of a group ${JSON.stringify(group)} waits or runs${didYouMean(group, names)}`)
+      const near = didYouMean(group, names)
+      lines.push(`--group is matched as a whole: no job of a group ${JSON.stringify(group)} waits or runs${near}`)
     }
   }
   return lines.map((line) => `millpond: ${line}\n`).join('')

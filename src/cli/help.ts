@@ -14,6 +14,9 @@ ${lines.join('\n')}
   millpond VERB --help    its options
   millpond --version      the version
 
+Jobs wait?      millpond explain says why, and which command helps, such as millpond limits QUEUE --running N
+Jobs are dead?  millpond jobs QUEUE --state dead, then millpond requeue --queue QUEUE with filters, first with --dry-run
+
 Results go to the standard output, all else to the standard error. Exit codes: 0 done, 1 failed, 2 a wrong call,
 3 refused or found something, 130 and 143 stopped by SIGINT or SIGTERM before the end. More is in docs/cli.md.
 `

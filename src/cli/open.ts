@@ -40,11 +40,16 @@ export async function knownQueue({ pond, store }: Opened, given: string | undefi
   const [found] = await store.operations.stats({ queue: name, minutes: 0 })
   if (found !== undefined) return pond.queue(name)
   const known = (await store.operations.stats({ minutes: 0 })).map(({ queue }) => queue)
-  const message = `the store has no queue ${JSON.stringify(name)}${didYouMean(name, known)}`
+  const hint = didYouMean(name, known) || '; millpond stats lists those that it has'
+  const message = `the store has no queue ${JSON.stringify(name)}${hint}`
   throw new MillpondError('QueueUnknown', message)
 }
 
 /** @throws JobUnknown */
 export function unknownJob(id: string): MillpondError {
-  return new MillpondError('JobUnknown', `the store does not know the job ${id}, or no longer`, { id })
+  return new MillpondError(
+    'JobUnknown',
+    `the store does not know the job ${id}, or no longer: look at the ID, and at --store`,
+    { id },
+  )
 }

@@ -1,4 +1,5 @@
 /** Operations that change something. Each needs the right `operator` for the queue, and is told of by the event `action`. */
+import { changeText } from '../pond/action-detail.ts'
 import type { GroupLimitOptions } from '../pond/limits.ts'
 import { checkSettingNames, type OverrideOptions } from '../pond/queue-options.ts'
 import type { UpdateOptions } from '../pond/update.ts'
@@ -7,7 +8,6 @@ import { checkObject, checkOptions, defined, type Rules } from '../values/option
 import { Refusal, refuseUnknownJob } from '../web/problem.ts'
 import { type Call, mustNotBeLog, mustOperate } from './context.ts'
 import { isJob, isName } from './reads.ts'
-import { changeText } from './told.ts'
 
 const isAny = (): boolean => true
 const isArray = (value: unknown): boolean | string => Array.isArray(value) || 'an array'

@@ -1,4 +1,5 @@
 /** Changes of everything that a search finds: a preview, then the change with its progress. */
+import { searchText } from '../pond/action-detail.ts'
 import type { BulkProgress } from '../pond/bulk-options.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { checkOptions, defined, isBoolean, type Rules } from '../values/options.ts'
@@ -8,7 +9,6 @@ import type { Call } from './context.ts'
 import { jobRow } from './job-views.ts'
 import { isName } from './reads.ts'
 import { mayAsk, SEARCH_RULES } from './search-input.ts'
-import { searchText } from './told.ts'
 import type { BulkAction, BulkBody, BulkLine, BulkPreviewView, Search } from './views.ts'
 
 const ACTIONS: readonly BulkAction[] = ['requeue', 'cancel', 'remove', 'promote']
@@ -65,7 +65,7 @@ function progressAnswer(call: Call, { queue, action, search, from }: BulkBody, c
         send({ kind: 'failed', message, ...latest })
       } finally {
         call.request.signal.removeEventListener('abort', leave)
-        await call.acted(`${action}All`, queue, { count: latest.changed, detail: searchText(search) })
+        await call.acted(`${action}All`, queue, { count: latest.changed, ...defined({ detail: searchText(search) }) })
         if (!stop.signal.aborted) controller.close()
       }
     },

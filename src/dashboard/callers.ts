@@ -54,7 +54,10 @@ export class Callers {
     const own = this.#tokens[shown ?? session ?? -1]
     if (own !== undefined) return callerOf(own, shown === undefined)
     if (this.#hook === undefined) throw await this.#unauthorized.refusal(clientOf(request), request.signal)
-    if (this.#hook === 'local') return localCaller(request)
+    if (this.#hook === 'local') {
+      mustBeLocal(request)
+      return new Caller(LOCAL)
+    }
     const verdict = await this.#hook(request)
     if (isResponse(verdict)) return verdict
     if (!verdict) throw new Refusal(403, 'You may not use this dashboard.')
@@ -79,8 +82,8 @@ function callerOf({ token: _, ...rights }: DashboardToken, isSession: boolean): 
   return new Caller({ who: 'token', ...rights }, isSession)
 }
 
-/** @throws Refusal: 403 */
-function localCaller(request: Request): Caller {
+/** A request of this machine, through no proxy. @throws Refusal: 403 */
+export function mustBeLocal(request: Request): void {
   const client = clientOf(request)
   // Not known behind servers other than node:http: there the Host alone has to do.
   const isNear = client === undefined || /^127\.|^0:0:0:0::\/64$/.test(client)
@@ -91,5 +94,4 @@ function localCaller(request: Request): Caller {
       'This dashboard answers its own machine alone. Give it rights or tokens to open it to others.',
     )
   }
-  return new Caller(LOCAL)
 }

@@ -46,7 +46,7 @@ const GAUGES: readonly QueueGauge[] = [
     of: ({ paused }) => Number(paused),
   },
   {
-    ...{ name: 'queue_capacity', help: 'Most scheduled and waiting jobs.' },
+    ...{ name: 'queue_capacity', help: 'Most blocked, scheduled and waiting jobs.' },
     of: ({ capacity }) => capacity,
   },
   {

@@ -13,8 +13,8 @@ export interface OnceOptions {
    */
   unique?: Duration | { for: Duration; since?: 'end' | 'push' | undefined } | undefined
   /**
-   * A scheduled or waiting job with the key gets the data and the due time of this push: a debounce. It keeps its place and all
-   * else. A running job is not replaced; the push resolves to it with `existing` and without `replaced`. Needs `key`.
+   * A blocked, scheduled or waiting job with the key gets the data and the due time of this push: a debounce. It keeps its place and
+   * all else. A running job is not replaced; the push resolves to it with `existing` and without `replaced`. Needs `key`.
    */
   replace?: boolean | undefined
   /** However often it is replaced, the job is due no later than this long after its first push. Needs `replace`; 0 to 100 years. */

@@ -15,7 +15,7 @@ export interface QueueOptions {
    */
   schema?: StandardSchema | undefined
   /**
-   * Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in
+   * Most blocked, scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in
    * the store, for every process.
    */
   capacity?: number | null | undefined

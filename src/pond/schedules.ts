@@ -1,7 +1,7 @@
 import type { Declaration, DeclareOutcome, ScheduleRecord, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
-import { encode, sealedReason } from '../values/encoding.ts'
+import { assertOpened, encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { newId } from '../values/ids.ts'
 import { checkScheduleName } from '../values/names.ts'
@@ -160,14 +160,13 @@ export class Schedules {
   /**
    * Pushes the schedule's job now, beside its times; paused or not.
    * @returns undefined: there is no such schedule
-   * @throws QueueFull, PayloadSealed (this process lacks the key of its data), and as `pause`
+   * @throws QueueFull, PayloadSealed (this process has not the key of its data), and as `pause`
    */
   async run(name: string): Promise<Pushed | undefined> {
     const store = this.#store('schedules.run')
     const [record] = await store.operations.schedules({ limit: 1, name: checkScheduleName(name) })
     if (record === undefined) return undefined
-    const sealed = sealedReason(record.job.data, `the data of schedule ${name}`)
-    if (sealed !== undefined) throw sealed
+    assertOpened(record.job.data, `data of schedule ${name}`)
     const job = { ...record.job, id: newId(), delay: 0, runAt: null, trace: null, fresh: true }
     const [outcome] = await this.#pond.pusher.push(job)
     if (outcome?.status === 'pushed' || outcome?.status === 'existing') {

@@ -36,7 +36,11 @@ export class ActionsOverHttp {
       key,
       known === undefined
         ? { who, through: 'http', count, ...event }
-        : { who, through: 'http', action: event.action, queue: event.queue, count: known.count + count },
+        : {
+            ...{ who, through: 'http', action: event.action, queue: event.queue, count: known.count + count },
+            // The steps of one bulk change.
+            ...(event.detail !== undefined && event.detail === known.detail && { detail: event.detail }),
+          },
     )
     if (this.#gathered.size >= MOST) this.#write()
     this.#timer ??= setTimeout(() => this.#write(), GATHERED).unref()

@@ -397,7 +397,7 @@ const backoff = object(
   },
 )
 const capacity = integer(1, Number.MAX_SAFE_INTEGER, {
-  description: 'Most scheduled and waiting jobs; null: without limit.',
+  description: 'Most blocked, scheduled and waiting jobs; null: without limit.',
 })
 const timeout = integer(1, LONGEST_TIMER, {
   description: 'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',

@@ -17,7 +17,7 @@ export const bulkChange = object(
   {
     state: oneOf(JOB_STATES, {
       description:
-        'Their state. Must be given to remove and to update; else dead jobs are requeued, scheduled, waiting and ' +
+        'Their state. Must be given to remove and to update; else dead jobs are requeued, blocked, scheduled, waiting and ' +
         'running ones cancelled, scheduled ones promoted.',
     }),
     ...JOB_FILTERS,

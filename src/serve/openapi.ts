@@ -18,7 +18,7 @@ const TITLES: Readonly<Record<number, string>> = {
   413: 'The body or the payload is over the limit.',
   415: 'The body is neither JSON nor MessagePack.',
   422: 'The query or the body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',
-  501: 'The store has no limits; see docs/limits.md for those that have.',
+  501: 'The store cannot do this (`NotSupported`), or the service lacks the key of sealed data (`PayloadSealed`).',
   503: 'Come back later: the queue is full, the store is away, or the service is shutting down.',
 }
 

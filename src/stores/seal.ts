@@ -3,7 +3,6 @@
  * way out. What was stored in plain before stays readable.
  */
 
-import { createHash } from 'node:crypto'
 import type {
   Completion,
   Declaration,
@@ -14,13 +13,14 @@ import type {
   NewJob,
   OperationName,
   Output,
-  ScheduledJob,
+  ScheduleRecord,
   Store,
   StoreTransactions,
 } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { meetsAgain } from '../values/once.ts'
 import type { Sealer, SealPlace } from '../values/seal.ts'
+import { isSealed } from '../values/sealed-form.ts'
 
 type Of = Pick<SealPlace, 'queue' | 'id'>
 
@@ -56,19 +56,16 @@ export function sealed(store: Store, sealer: Sealer): Store {
     }
   }
 
-  /** The data of a schedule are sealed to its name. */
-  function scheduleWith(change: 'seal' | 'open') {
-    return <Kind extends { name: string; job: ScheduledJob }>(schedule: Kind): Kind => {
-      const { name, job } = schedule
-      const data = sealer[change](job.data, { part: 'data', queue: job.queue, id: name })
-      return { ...schedule, job: { ...job, data } }
-    }
+  /** The data of a schedule are sealed to its name. A process that cannot open them may change its line: they stay as they are. */
+  function declared(declaration: Declaration): Declaration {
+    const { name, version, job } = declaration
+    const isOpen = !isSealed(job.data.body)
+    const data = isOpen ? sealer.seal(job.data, { part: 'data', queue: job.queue, id: name }) : job.data
+    return { ...declaration, version: sealer.version(version), job: { ...job, data } }
   }
-
-  /** With another key it is another version, so that its data are sealed anew. */
-  function declared(schedule: Declaration): Declaration {
-    const version = createHash('sha256').update(`${schedule.version}\n${sealer.keyId}`).digest('hex').slice(0, 32)
-    return { ...scheduleWith('seal')(schedule), version }
+  const openedSchedule = (schedule: ScheduleRecord): ScheduleRecord => {
+    const { name, job } = schedule
+    return { ...schedule, job: { ...job, data: sealer.open(job.data, { part: 'data', queue: job.queue, id: name }) } }
   }
 
   function restored(record: JobRecord): JobRecord {
@@ -127,10 +124,10 @@ export function sealed(store: Store, sealer: Sealer): Store {
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
     declare: ({ schedules }) => operations.declare({ schedules: schedules.map(declared) }),
-    schedules: async (input) => (await operations.schedules(input)).map(scheduleWith('open')),
+    schedules: async (input) => (await operations.schedules(input)).map(openedSchedule),
     sweep: async (input) => {
       const { schedules, ...swept } = await operations.sweep(input)
-      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(scheduleWith('open')) } }
+      return { ...swept, schedules: schedules && { ...schedules, due: schedules.due.map(openedSchedule) } }
     },
     fire: ({ firings }) => operations.fire({ firings: firings.map((each) => ({ ...each, jobs: pushed(each.jobs) })) }),
     list: async (input) => {

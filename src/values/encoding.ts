@@ -70,8 +70,7 @@ export function decode(encoded: Encoded, what: string): unknown {
     }
     if (typeof body !== 'string') {
       if (encoding === 'bytes') {
-        const sealed = sealedReason(encoded, what)
-        if (sealed !== undefined) throw sealed
+        if (isSealed(body)) throw sealedError(body, what)
         return body
       }
       if (encoding === 'msgpack') {
@@ -85,9 +84,12 @@ export function decode(encoded: Encoded, what: string): unknown {
   throw notDecodable()
 }
 
-/** `PayloadSealed` where it could not be opened; undefined: it is in plain. */
-export function sealedReason({ body }: Encoded, what: string): MillpondError | undefined {
-  if (!isSealed(body)) return undefined
+/** Of a payload that is to go elsewhere as it is: what only its own place opens. @throws PayloadSealed */
+export function assertOpened({ encoding, body }: Encoded, what: string): void {
+  if (encoding === 'bytes' && isSealed(body)) throw sealedError(body, what)
+}
+
+function sealedError(body: Uint8Array, what: string): MillpondError {
   const id = sealKeyId(body)
   const key = id === undefined || !/^[\w.:-]+$/.test(id) ? 'a key without a name' : `the key "${id}"`
   const message = `${what} is sealed with ${key}, which this process has not, or which does not fit: open the pond with seal: { keys }`

@@ -225,7 +225,7 @@ export interface QueueStats extends HeldBack {
   queue: string
   /** Whether claims are stopped. */
   paused: boolean
-  /** Most scheduled and waiting jobs; null: no limit. */
+  /** Most blocked, scheduled and waiting jobs; null: no limit. */
   capacity: number | null
   /** What an operator has set, and code cannot change. Empty: nothing. */
   overrides: GivenSettings['operator']

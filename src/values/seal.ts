@@ -72,11 +72,6 @@ export class Sealer {
     this.#salt = salt
   }
 
-  /** Of the key that seals. */
-  get keyId(): string {
-    return this.#current.id
-  }
-
   seal({ encoding, body }: Encoded, place: SealPlace): Encoded {
     const { key, header, used } = this.#next()
     const plain = typeof body === 'string' ? Buffer.from(body) : body
@@ -123,6 +118,12 @@ export class Sealer {
       message: String(message),
       ...(typeof stack === 'string' && { stack }),
     }
+  }
+
+  /** Of a schedule. It differs with the key that seals, so that a new key seals the data anew, and tells nothing of the data. */
+  version(plain: string): string {
+    const bytes = hkdfSync('sha256', this.#current.key, '', `millpond schedule ${plain}`, 16)
+    return Buffer.from(bytes).toString('hex')
   }
 
   #next(): Sealing {

@@ -5,7 +5,7 @@ import type { Rate } from './limits.ts'
 /** Settings that the store keeps for a queue, for every process. Only those given are changed. */
 export interface QueueSettings {
   queue: string
-  /** Most scheduled and waiting jobs, at least 1; null: no limit. null unless set; memory: 100,000. */
+  /** Most blocked, scheduled and waiting jobs, at least 1; null: no limit. null unless set; memory: 100,000. */
   capacity?: number | null
   /** Milliseconds that done jobs are kept; 0: not at all. 1 hour unless set. */
   keepDone?: number

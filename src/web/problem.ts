@@ -107,6 +107,8 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,
   NotSupported: 501,
+  // Of a schedule that is to be run now.
+  PayloadSealed: 501,
 }
 
 /** Errors that pass, with the text for the client. Their own messages may name paths and hosts. */

@@ -5,9 +5,9 @@
  */
 import type { Firing, ScheduleRecord, Store, Swept } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
-import { sealedReason } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { firingOf, firstHalf } from '../values/schedules/firing.ts'
+import { isSealed } from '../values/sealed-form.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
 
@@ -16,8 +16,6 @@ export class Scheduler {
   readonly #onTrouble: (error: MillpondError) => void
   /** The name after which `#others` goes on. */
   #after: string | undefined
-  /** Names of schedules that this process cannot open, once it was told. */
-  readonly #sealed = new Set<string>()
 
   constructor(store: Store, onTrouble: (error: MillpondError) => void) {
     this.#store = store
@@ -73,7 +71,9 @@ export class Scheduler {
   #firingsOf(due: readonly ScheduleRecord[], now: number): Firing[] {
     return due.flatMap((record) => {
       try {
-        return this.#isClosed(record) ? [] : firingOf(record, now)
+        const firing = firingOf(record, now)
+        // The data are sealed to the schedule. As those of a job nobody could open them: a process with the key fires it.
+        return firing.jobs.some(({ data }) => isSealed(data.body)) ? [] : firing
       } catch (error) {
         // A line of another version must not keep the others from firing.
         const why = error instanceof Error ? error.message : 'its times cannot be computed'
@@ -81,14 +81,6 @@ export class Scheduler {
         return []
       }
     })
-  }
-
-  /** Its data are sealed to its name, with a key that this process lacks: no worker could open a job that has them. */
-  #isClosed({ name, planned, job }: ScheduleRecord): boolean {
-    const reason = planned ? sealedReason(job.data, `schedule ${name} is left to others: its data`) : undefined
-    if (reason !== undefined && !this.#sealed.has(name)) this.#onTrouble(reason)
-    if (reason !== undefined) this.#sealed.add(name)
-    return reason !== undefined
   }
 }
 

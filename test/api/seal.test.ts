@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { openStore } from '../../src/stores/open.ts'
+import { Scheduler } from '../../src/worker/scheduler.ts'
 import { until } from '../support/until.ts'
 import { first, onEachStore, type Place, refused } from './suite.ts'
 
@@ -87,25 +88,45 @@ onEachStore('seal', {
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await later.job(id))?.data)), [CANARY, undefined, CANARY])
   },
 
-  'schedules fire where the key is, and are sealed anew when it changes': async (place) => {
+  'a schedule is fired by a process with the key, and by no other': async (place) => {
     if (!place.shared) return
-    const [blind, before, after, later] = await ponds(place, null, [OLD], [NEW, OLD], [NEW])
-    assert.ok(blind && before && after && later)
-    if (!blind.store.capabilities.schedules) return
-    const troubles: string[] = []
-    blind.on('error', ({ code }) => troubles.push(code))
-    await before.schedule('s', 'every 1s', before.queue<string>('q'), CANARY)
-    blind.queue('other').work(() => {})
-    await until(() => troubles.length > 0)
-    assert.deepEqual(troubles, ['PayloadSealed'])
-    await refused(blind.schedules.run('s'), 'PayloadSealed', /"old"/)
-    await refused(later.schedules.run('s'), 'PayloadSealed')
-    await after.schedule('s', 'every 1s', after.queue<string>('q'), CANARY)
-    assert.equal((await later.schedules.run('s'))?.existing, false)
+    const [pond, blind, stranger] = await ponds(place, [OLD], null, [OTHER])
+    assert.ok(pond && blind && stranger)
+    const queue = pond.queue<string>('q')
+    await pond.schedule('daily', '@daily', queue, CANARY)
+    for (const options of [{}, { seal: { keys: [OTHER] } }]) {
+      const store = await openStore(place.url, options)
+      const [made] = await store.operations.schedules({ limit: 1 })
+      assert.ok(made?.nextAt)
+      // Its time has come.
+      await store.operations.fire({ firings: [{ ...made, expected: made.nextAt, next: made.nextAt, jobs: [] }] })
+      const { schedules } = await store.operations.sweep({ limit: 1 })
+      assert.ok(schedules?.due[0]?.planned)
+      await new Scheduler(store, assert.fail).fire(schedules)
+      assert.equal((await store.operations.schedules({ limit: 1 }))[0]?.lastAt, null)
+      await store.close()
+    }
+    await refused(blind.schedules.run('daily'), 'PayloadSealed', /data of schedule daily/)
     const got: string[] = []
-    later.queue<string>('q').work(({ data }) => void got.push(data))
-    await until(() => got.length > 1)
-    assert.deepEqual([...new Set(got), ...troubles], [CANARY, 'PayloadSealed'])
+    queue.work(({ data }) => void got.push(data))
+    await until(() => got.length === 1)
+    await pond.schedules.run('daily')
+    await until(() => got.length === 2)
+    for (const without of [blind, stranger]) {
+      await without.schedules.change('daily', { when: without === blind ? '@weekly' : '@monthly' })
+    }
+    await pond.schedules.run('daily')
+    await until(() => got.length === 3)
+    assert.deepEqual(got, [CANARY, CANARY, CANARY])
+  },
+
+  'a schedule that is declared with a new key needs the old one no more': async (place) => {
+    if (!place.shared) return
+    const [before, during, later] = await ponds(place, [OLD], [NEW, OLD], [NEW])
+    assert.ok(before && during && later)
+    for (const pond of [before, during, during]) await pond.schedule('daily', '@daily', pond.queue('q'), CANARY)
+    const { id } = (await later.schedules.run('daily')) ?? assert.fail()
+    assert.equal((await later.job(id))?.data, CANARY)
   },
 
   'pushes and results inside a transaction': async (place) => {

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { run } from '../../src/cli/run.ts'
 import { Millpond } from '../../src/index.ts'
+import { ACTIONS_QUEUE } from '../../src/pond/actions.ts'
 import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 
@@ -154,6 +155,18 @@ test('with --allow-changes an agent steers; many jobs are cancelled and removed 
   assert.deepEqual([unknown.isError, /has no schedule "nightly"/.test(unknown.text)], [true, true])
   const misspelt = await call('pause', { queue: ['mials'] })
   assert.deepEqual([misspelt.isError, /did you mean mails/.test(misspelt.text)], [true, true])
+  // What an agent did stays told.
+  const { text: entry } = await call('jobs', { queue: ACTIONS_QUEUE, limit: 1 })
+  for (const [name, given] of [
+    ['remove', { queue: ACTIONS_QUEUE, 'whole-queue': true, yes: true }],
+    ['remove', { queue: ACTIONS_QUEUE, state: 'done', yes: true }],
+    ['remove', { id: [JSON.parse(entry).id] }],
+    ['limits', { queue: [[ACTIONS_QUEUE]], 'keep-done': '0' }],
+    ['push', { queue: ACTIONS_QUEUE, data: '{}' }],
+  ] as const) {
+    const refused = await call(name, given)
+    assert.deepEqual([refused.isError, /log of actions/.test(refused.text)], [true, true], `${name}: ${refused.text}`)
+  }
   // An operand that looks like an option is none.
   assert.equal((await call('push', { queue: 'mails', data: '--new' })).isError, true)
   assert.equal((await call('push', { queue: 'mails', data: '{"to":"bob"}', priority: 9 })).isError, false)

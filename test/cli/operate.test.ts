@@ -50,6 +50,23 @@ onStores('push, jobs, job, update, cancel, requeue, remove by id', async (_t, ur
   const again = await call('cancel', id, '00000000-0000-7000-8000-000000000000')
   assert.deepEqual([again.code, /is not known/.test(again.err)], [1, true])
   assert.match(await ok('requeue', id), /^1 job requeued\.$/m)
+  // A job that runs by now must not be cancelled by this.
+  for (const part of [
+    ['--state', 'waiting'],
+    ['--group', 'g'],
+    ['--limit', '1'],
+    ['--after', '1~waiting'],
+  ]) {
+    const { code, err } = await call('cancel', id, ...part)
+    assert.deepEqual([code, /go with --queue, and not with IDs/.test(err)], [2, true], err)
+  }
+  for (const [given, why] of [
+    [id, /is waiting, neither dead nor cancelled/],
+    ['00000000-0000-7000-8000-000000000000', /is not known/],
+  ] as const) {
+    const refused = await call('requeue', given)
+    assert.deepEqual([refused.code, why.test(refused.err)], [1, true], refused.err)
+  }
   assert.match(await ok('remove', id), /^1 job removed\.$/m)
   const gone = await call('job', id)
   assert.deepEqual([gone.code, /JobUnknown/.test(gone.err)], [3, true])
@@ -188,6 +205,17 @@ onStores('requeue, cancel, remove and promote of all that pass a filter', async 
   assert.equal((await queue.stats()).counts.waiting, 1)
   const whole = await call('remove', '--queue', 'mails', '--whole-queue')
   assert.equal(whole.code, 3)
+  // A filter beside it is a slip: it must not be passed over.
+  for (const part of [
+    ['--group', 'tenant-7'],
+    ['--error-code', 'TimedOut'],
+    ['--limit', '1'],
+    ['--state', 'dead'],
+  ]) {
+    const { code, err } = await call('remove', '--queue', 'mails', '--whole-queue', '--yes', ...part)
+    assert.deepEqual([code, err.includes(`leave out it or ${part[0]}`)], [2, true], err)
+  }
+  assert.match((await call('remove', '--whole-queue', '--yes')).err, /--whole-queue needs --queue NAME/)
   assert.match(await ok('remove', '--queue', 'mails', '--whole-queue', '--yes'), /^mails and \d+ jobs removed\.$/m)
   await pond.close()
 })

@@ -138,6 +138,10 @@ test('millpond dashboard: several stores, rights taken away, actions in the log,
   assert.equal((await post({ store: 'archive', queue: 'emails' }, 'pause')).status, 200)
   const search = { state: 'waiting', text: 'canary' }
   assert.equal((await post({ store: 'archive', queue: 'emails', ...search }, 'jobs')).status, 403)
+  // A proxy on this machine hands on requests of anybody.
+  const forwarded = { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.1' }
+  const far = await fetch(`${base}api/queue`, { method: 'POST', headers: forwarded, body: '{"queue":"emails"}' })
+  assert.equal(far.status, 403)
   assert.equal(await running.end('SIGTERM'), 0)
   const log = running.lines.join('\n')
   assert.match(log, /pause emails who=local count=1/)

@@ -129,7 +129,9 @@ test('without the right to see payloads there are none, nor any way to guess the
   assert.doesNotMatch((await ask('jobs', { queue: 'secrets', state: 'dead' }, blind)).text, /"secret"/)
   assert.equal((await ask('jobs', { queue: 'secrets', state: 'dead', data: place }, as(ALL))).body.jobs.length, 1)
   for (const filter of [{ text: 'canary' }, { errorText: 'canary' }, { data: place }]) {
-    assert.equal((await ask('jobs', { queue: 'secrets', state: 'dead', ...filter }, blind)).status, 403)
+    for (const name of ['jobs', 'count']) {
+      assert.equal((await ask(name, { queue: 'secrets', state: 'dead', ...filter }, blind)).status, 403)
+    }
     const search = { state: 'dead', ...filter }
     for (const preview of [true, false]) {
       assert.equal((await ask('bulk', { queue: 'secrets', action: 'requeue', search, preview }, blind)).status, 403)

@@ -48,14 +48,23 @@ test('examples/nightly.ts has one job a night, and sends each report once', asyn
   assert.equal(hour.format(nextAt ?? undefined), '02')
   await pond.schedules.run('nightly')
   await until(() => sent.length >= CUSTOMERS, 'all reports are sent')
+  // As if the night was tried again.
+  await pond.schedules.run('nightly')
+  const nights = pond.queue('nights')
+  await until(async () => (await nights.jobs('done')).length === 2, 'both nights are done')
+  const days = new Set((await nights.jobs('done')).map(({ pushedAt }) => pushedAt.toISOString().slice(0, 10)))
+  const reports = days.size * CUSTOMERS
+  assert.equal((await pond.queue('reports').stats()).totals.pushed, reports)
+  await until(() => sent.length >= reports, 'no other report is sent')
   const ends = children.map((child) => once(child, 'exit'))
   for (const child of children) child.kill('SIGTERM')
   assert.deepEqual(await Promise.all(ends), [
     [0, null],
     [0, null],
   ])
+  const customers = Array.from({ length: CUSTOMERS }, (_, n) => n)
   assert.deepEqual(
-    sent.map(({ customer }) => customer).sort((a, b) => a - b),
-    Array.from({ length: CUSTOMERS }, (_, n) => n),
+    sent.map(({ customer, day }) => `${day}:${customer}`).sort(),
+    [...days].flatMap((day) => customers.map((customer) => `${day}:${customer}`)).sort(),
   )
 })

@@ -28,7 +28,9 @@ test('every change over HTTP, by token and queue', async (t) => {
   for (const id of ids.slice(0, 2)) await ask('DELETE', `/v1/jobs/${id}`)
   await ask('POST', `/v1/jobs/${ids[0]}/requeue`, {})
   await ask('POST', '/v1/queues/q/changes', { action: 'cancel', text: 'canary', dryRun: true })
-  await ask('POST', '/v1/queues/q/changes', { action: 'cancel' })
+  await ask('POST', '/v1/queues/q/changes', { action: 'cancel', text: 'canary', limit: 1 })
+  await ask('POST', '/v1/queues/q/changes', { action: 'cancel', text: 'canary' })
+  await ask('POST', '/v1/queues/q/changes', { action: 'requeue', state: 'cancelled', limit: 1 })
   await ask('PATCH', '/v1/queues/q', { paused: true })
   await ask('PATCH', '/v1/queues/q', { attempts: 3 })
   await ask('PATCH', '/v1/queues/q', { attempts: 3, by: 'code' })
@@ -55,7 +57,9 @@ test('every change over HTTP, by token and queue', async (t) => {
       { ...by, action: 'update', id: ids[0] },
       { ...by, action: 'cancel', count: 2 },
       { ...by, action: 'requeue', id: ids[0] },
-      { ...by, action: 'cancelAll', count: 3 },
+      // Two steps of one change.
+      { ...by, action: 'cancelAll', count: 3, detail: 'data: …' },
+      { ...by, action: 'requeueAll', detail: 'state: cancelled' },
       { ...by, action: 'pause' },
       { ...by, action: 'override', settings: ['attempts'] },
       { ...by, action: 'limitGroup', group: 'a' },

@@ -18,6 +18,7 @@ interface Vectors {
   })[]
   bad: (SealPlace & { about: string; sealed: string })[]
   errors: { about: string; queue: string; id: string; name: string; message: string; stack?: string; sealed: string }[]
+  versions: { version: string; stored: string }[]
   looks: { base64: string; msgpack: string }
 }
 const pinned = vectors<Vectors>('seal')
@@ -53,6 +54,13 @@ for (const { about, queue, id, name, message, stack, sealed } of pinned.errors) 
     assert.equal(reader.openError(elsewhere, { queue: 'other', id }), elsewhere)
   })
 }
+
+test('the version of a schedule is stored with the first key alone', () => {
+  for (const { version, stored } of pinned.versions) {
+    assert.equal(reader.version(version), stored)
+    assert.notEqual(new Sealer({ keys: pinned.keys.toReversed() }).version(version), stored)
+  }
+})
 
 test('no two payloads share a nonce, nor two processes a key', () => {
   const place = { part: 'data', queue: 'q', id: 'x' } as const

@@ -3,6 +3,7 @@
  * a person, and each tool is described by what its verb declares.
  */
 
+import { ACTIONS_QUEUE } from '../../pond/actions.ts'
 import type { Environment, Option } from '../arguments.ts'
 import { FILTERS } from '../filters.ts'
 import type { Terminal } from '../terminal.ts'
@@ -55,6 +56,8 @@ const VIEWS: readonly View[] = [
 const HIDDEN = new Set(['store', 'json', 'lines'])
 /** What shows data of jobs, or tells whether a text is in them. */
 const OF_PAYLOADS = new Set(['payloads', 'text'])
+/** An agent cannot take away the trace of what it did. */
+const LOG_STAYS = `${ACTIONS_QUEUE} is the log of actions: no tool changes it`
 /** An answer beyond this is cut: it fills the context of a model. */
 const MOST = 100_000
 
@@ -112,6 +115,10 @@ export class Tools {
     if (known === undefined) throw new ToolUnknown(`there is no tool ${JSON.stringify(name.slice(0, 60))}`)
     const args = argumentsOf(known, given)
     if (typeof args === 'string') return { text: args, isError: true }
+    const isOfLog = args.some((one) => one === ACTIONS_QUEUE || one === `--queue=${ACTIONS_QUEUE}`)
+    if (isOfLog && !known.tool.annotations.readOnlyHint) {
+      return { text: LOG_STAYS, isError: true }
+    }
     let [out, err] = ['', '']
     const terminal: Terminal = {
       through: 'mcp',

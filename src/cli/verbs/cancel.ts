@@ -1,5 +1,5 @@
 /** `millpond cancel` */
-import { BULK, changeJobs, YES } from '../bulk.ts'
+import { BULK, changeJobs, notesOf, YES } from '../bulk.ts'
 import { defineVerb } from '../verb.ts'
 
 const STATES = ['blocked', 'scheduled', 'waiting', 'running'] as const
@@ -13,11 +13,17 @@ export const verb = defineVerb({
     ...BULK,
     ...YES,
   },
+  notes: notesOf({
+    all: 'every live job of the queue',
+    asks: true,
+    more: 'A cancelled job can be requeued, until --keep-dead of its queue is over.',
+  }),
   run(call) {
     const state = call.args.choice('state', STATES)
     return changeJobs(call, {
       action: 'cancel',
       past: 'cancelled',
+      state,
       isAllowed: call.args.flag('yes'),
       async one({ pond }, id) {
         const now = await pond.cancel(id)

@@ -1,11 +1,11 @@
 /** `millpond dashboard`: the dashboard of one or more stores, until it is stopped. */
+import { mustBeLocal } from '../../dashboard/callers.ts'
 import { dashboard } from '../../dashboard/index.ts'
 import { Millpond } from '../../pond/millpond.ts'
 import { HttpServer } from '../../serve/server.ts'
 import { assertExists } from '../../stores/existing.ts'
 import { errorSummary } from '../../values/safe-error.ts'
-import { hostOf, isThisMachine } from '../../web/origin.ts'
-import { type Arguments, JSON_LINES } from '../arguments.ts'
+import { type Arguments, JSON_LINES, STORE_MISSING } from '../arguments.ts'
 import { Log } from '../serve/log.ts'
 import { addressOf, isLoopback, tokensOf } from '../serve/settings.ts'
 import { UsageError } from '../usage-error.ts'
@@ -57,9 +57,11 @@ async function start(args: Arguments<Name>, write: (line: string) => void): Prom
     const handle = dashboard(
       { ...ponds },
       {
-        // Pages of a site whose name is pointed here have another Host.
         ...(tokens.length === 0 && {
-          rights: (request: Request) => isThisMachine(hostOf(request)) && { who: 'local', ...may },
+          rights: (request: Request) => {
+            mustBeLocal(request)
+            return { who: 'local', ...may }
+          },
         }),
         tokens: tokens.map((token) => ({ token, ...may })),
         redact: args.texts('redact'),
@@ -93,7 +95,7 @@ async function start(args: Arguments<Name>, write: (line: string) => void): Prom
 function storesOf(args: Arguments<Name>): [name: string, url: string][] {
   const given = args.texts('store')
   const texts = given.length > 0 ? given : [args.env.MILLPOND_STORE ?? ''].filter((url) => url !== '')
-  if (texts.length === 0) throw new UsageError('--store is missing, such as --store sqlite:jobs.db')
+  if (texts.length === 0) throw new UsageError(STORE_MISSING)
   const named = texts.map((text): [string, string] => {
     const [, name, url] = /^([A-Za-z0-9_-]{1,40})=(.+)$/s.exec(text) ?? []
     if (name !== undefined && url !== undefined) return [name, url]

@@ -1,4 +1,5 @@
 /** `millpond limits` */
+import { changeText } from '../../pond/action-detail.ts'
 import type { GroupLimitOptions } from '../../pond/limits.ts'
 import type { Queue } from '../../pond/queue.ts'
 import type { GroupRecord } from '../../values/limits.ts'
@@ -46,6 +47,7 @@ export const verb = defineVerb<Name>({
   operands: ['QUEUE'],
   options: OPTIONS,
   notes:
+    'Without options it shows what holds, and who has set it. What is set holds at once, over all workers.\n' +
     "What is set here is an operator's: no deploy and no restart changes it, until --clear. Programs that want another\n" +
     'value are told. Of own limits of a group, the last call wins, from here or from code. docs/limits.md says what limits do.',
   run: (call) => {
@@ -81,14 +83,19 @@ async function changeQueue(
   const clear = settingNames(given)
   if (isDry) return
   const told = { queue: queue.name }
+  const changed = async (change: () => Promise<unknown>) => {
+    const before = await queue.settings()
+    await change()
+    return defined({ detail: changeText(before, await queue.settings()) })
+  }
   if (given.length > 0) {
-    await queue.clearOverrides(clear)
-    await acted(opened, terminal, { ...told, action: 'clear', settings: given })
+    const detail = await changed(() => queue.clearOverrides(clear))
+    await acted(opened, terminal, { ...told, action: 'clear', settings: given, ...detail })
   }
   const settings = Object.keys(overrides)
   if (settings.length === 0) return
-  await queue.override(overrides)
-  await acted(opened, terminal, { ...told, action: 'override', settings })
+  const detail = await changed(() => queue.override(overrides))
+  await acted(opened, terminal, { ...told, action: 'override', settings, ...detail })
 }
 
 async function changeGroup(

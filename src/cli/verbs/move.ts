@@ -17,14 +17,16 @@ export const verb = defineVerb({
   options: {
     queue: { value: 'NAME', multiple: true, help: 'only this queue' },
     follow: { help: 'goes on with what still comes to the source, until SIGINT or SIGTERM' },
-    'dry-run': { help: 'only counts' },
+    'dry-run': { help: 'only counts; TARGET is not opened' },
     'no-settings': { help: 'leaves settings, pauses and limits of the queues, and schedules, behind' },
     'no-headers': { help: 'leaves headers of messages of other programs behind' },
     ...JSON_LINES,
   },
   notes:
     'SOURCE and TARGET are URLs of stores, or env:NAME for one in the environment, which other users cannot see.\n' +
-    'Ended in the middle, even by a kill, it goes on when it is called again. docs/move.md has recipes.',
+    'TARGET is made if it is not there. A job is removed from SOURCE once TARGET has it; running ones stay until they come back.\n' +
+    'Ended in the middle, even by a kill, it goes on when it is called again. docs/move.md has recipes.\n' +
+    'Exit codes: 0 done; 1 failed, or some jobs stay at SOURCE: it says why; 3 no such queue, or TARGET cannot keep something.',
   async run({ args, terminal, stop }) {
     const source = urlOf(args.operand(0), terminal.env)
     const target = urlOf(args.operand(1), terminal.env)

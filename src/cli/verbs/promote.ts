@@ -1,5 +1,5 @@
 /** `millpond promote` */
-import { BULK, changeJobs } from '../bulk.ts'
+import { BULK, changeJobs, notesOf } from '../bulk.ts'
 import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
@@ -7,10 +7,12 @@ export const verb = defineVerb({
   summary: 'lets scheduled jobs wait from now on, whatever their due time',
   operands: ['[ID…]'],
   options: BULK,
+  notes: notesOf({ all: 'every scheduled job of the queue', asks: false }),
   run: (call) =>
     changeJobs(call, {
       action: 'promote',
       past: 'wait now',
+      stateUnlessGiven: 'scheduled',
       isAllowed: true,
       async one({ store }, id) {
         const [outcome] = await store.operations.update({ items: [{ id, delay: 0 }] })

@@ -2,16 +2,17 @@
 import { JOB_STATES } from '../../values/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
-import { BULK, changeJobs, YES } from '../bulk.ts'
+import { BULK, changeJobs, notesOf, YES } from '../bulk.ts'
 import { counted } from '../figures.ts'
+import { FILTERS } from '../filters.ts'
 import { knownQueue, withStore } from '../open.ts'
 import { UsageError } from '../usage-error.ts'
 import { type Call, defineVerb, EXIT } from '../verb.ts'
 
 const OPTIONS = {
-  state: { value: 'STATE', help: `with --queue: ${JOB_STATES.join(', ')}` },
+  state: { value: 'STATE', help: `${JOB_STATES.join(', ')}; needed with --queue` },
   ...BULK,
-  'whole-queue': { help: 'with --queue: every job, the settings, groups, figures, and the queue' },
+  'whole-queue': { help: 'with --queue alone: every job, the settings, groups, figures, and the queue' },
   ...YES,
 } as const
 
@@ -20,6 +21,11 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
   summary: 'removes jobs, or a whole queue, as if they had never been pushed',
   operands: ['[ID…]'],
   options: OPTIONS,
+  notes: notesOf({
+    all: 'every job of that state',
+    asks: true,
+    more: 'Running jobs are removed, too: their handlers are told to stop, and what they answer does not count.',
+  }),
   run(call) {
     const { args } = call
     if (args.flag('whole-queue')) return removeQueue(call)
@@ -32,6 +38,7 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     return changeJobs(call, {
       action: 'remove',
       past: 'removed',
+      state,
       isAllowed: args.flag('yes'),
       async one({ store }, id) {
         const { removed } = await store.operations.remove({ ids: [id] })
@@ -43,10 +50,16 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
   },
 })
 
+/** What would leave a part of the queue. */
+const PARTIAL = ['state', 'limit', 'after', ...(Object.keys(FILTERS) as (keyof typeof FILTERS)[])] as const
+
 async function removeQueue({ args, terminal }: Call<keyof typeof OPTIONS>): Promise<number> {
-  if (args.operand(0) !== undefined || args.text('state') !== undefined) {
-    throw new UsageError('--whole-queue goes with --queue alone')
+  const partial = PARTIAL.find((option) => args.text(option) !== undefined)
+  if (args.operand(0) !== undefined || partial !== undefined) {
+    const given = partial === undefined ? 'an ID' : `--${partial}`
+    throw new UsageError(`--whole-queue removes everything, and goes with --queue alone: leave out it or ${given}`)
   }
+  if (args.text('queue') === undefined) throw new UsageError('--whole-queue needs --queue NAME')
   return withStore(args, async (opened) => {
     const queue = await knownQueue(opened, args.text('queue'))
     const { counts } = await queue.stats()

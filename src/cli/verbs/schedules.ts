@@ -114,7 +114,8 @@ function isMissing(terminal: Terminal, known: readonly ScheduleInfo[], names: re
   const all = known.map(({ name }) => name)
   const missing = names.filter((name) => !all.includes(name))
   for (const name of missing) {
-    terminal.err(`millpond: the store has no schedule ${JSON.stringify(plain(name))}${didYouMean(name, all)}\n`)
+    const hint = didYouMean(name, all) || '; millpond schedules lists those that it has'
+    terminal.err(`millpond: the store has no schedule ${JSON.stringify(plain(name))}${hint}\n`)
   }
   return missing.length > 0
 }

@@ -18,7 +18,7 @@ export const verb = defineVerb({
   options: {
     every: { value: 'TIME', help: 'between two looks, 100ms to 1h; 2s' },
     minutes: { value: 'COUNT', help: 'how far back the waits go, 1 to 60; 5' },
-    sort: { value: 'BY', help: SORTS.join(', ') },
+    sort: { value: 'BY', help: `${SORTS.join(', ')}; waiting` },
     once: { help: 'one picture, and the end; so it is in a pipe' },
     ...STORE,
     ...JSON_LINES,

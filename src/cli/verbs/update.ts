@@ -1,7 +1,7 @@
 /** `millpond update` */
 import type { UpdateOptions } from '../../pond/update.ts'
 import { defined } from '../../values/options.ts'
-import { BULK, changeJobs } from '../bulk.ts'
+import { BULK, changeJobs, notesOf } from '../bulk.ts'
 import { jsonData } from '../json-data.ts'
 import { UsageError } from '../usage-error.ts'
 import { defineVerb } from '../verb.ts'
@@ -11,7 +11,7 @@ const OPTIONS = {
   priority: { value: 'N', help: '0 to 9, higher first' },
   delay: { value: 'TIME', help: 'due after this time from now' },
   'run-at': { value: 'TIME', help: 'due then, such as 2026-03-01T04:00Z' },
-  state: { value: 'STATE', help: 'with --queue: blocked, scheduled or waiting' },
+  state: { value: 'STATE', help: 'blocked, scheduled or waiting; needed with --queue' },
   ...BULK,
   data: { value: 'JSON', help: 'of jobs named by ID; - reads it from the standard input' },
 } as const
@@ -21,7 +21,11 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
   summary: 'changes the priority, due time or data of jobs that do not run yet',
   operands: ['[ID…]'],
   options: OPTIONS,
-  notes: 'Data are not checked by the schema of the code that pushes them.',
+  notes: notesOf({
+    all: 'every job of that state',
+    asks: false,
+    more: 'Data are not checked by the schema of the code that pushes them.',
+  }),
   async run(call) {
     const { args, terminal } = call
     const state = args.choice('state', STATES)
@@ -44,6 +48,7 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
     return changeJobs(call, {
       action: 'update',
       past: 'changed',
+      state,
       hasData: true,
       isAllowed: true,
       async one({ pond }, id) {

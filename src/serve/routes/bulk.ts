@@ -1,5 +1,6 @@
 /** One change to all jobs of a queue that match, a request at a time. */
 
+import { searchText } from '../../pond/action-detail.ts'
 import { previewBulk, runBulk } from '../../pond/bulk.ts'
 import { bulkPlan } from '../../pond/bulk-options.ts'
 import { checkQueueName } from '../../values/names.ts'
@@ -49,7 +50,9 @@ export function bulkRoutes({ store, sweeper, acted }: RouteContext): Route[] {
           }
           const report = await runBulk(store, bounded)
           if (report.looked === 0) await mustExist(store, queue)
-          acted(request, { action: `${action}All`, queue, count: report.changed })
+          const [state, ...others] = plan.states
+          const detail = searchText({ ...filter, state: others.length === 0 ? state : undefined })
+          acted(request, { action: `${action}All`, queue, count: report.changed, ...defined({ detail }) })
           if (delay !== undefined) sweeper.due(delay)
           else if (due !== undefined) sweeper.due(Math.max(0, due - Date.now()))
           return defined(report)

@@ -5,7 +5,7 @@
  * there is a spill store (`../spill/`).
  *
  * It is bounded, where others need not be:
- * - a queue holds 100,000 scheduled and waiting jobs unless `configure` says otherwise (`capacity: null`: without limit);
+ * - a queue holds 100,000 blocked, scheduled and waiting jobs unless `configure` says otherwise (`capacity: null`: without limit);
  * - of done, dead and cancelled jobs, each, a queue keeps the latest 10,000, however long they were to be kept.
  *
  * Every operation does its work within the call, before it returns its promise, so that calls take effect in the order in

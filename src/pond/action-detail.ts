@@ -1,7 +1,7 @@
 /** What the log of actions says of a change: values of settings, and which jobs a bulk change was for. No payload is in it. */
-import type { QueueSetting } from '../pond/queue-options.ts'
-import type { SettingName } from '../store.ts'
-import type { Search } from './views.ts'
+import type { JobState, SettingName } from '../store.ts'
+import type { FilterOptions } from './listing.ts'
+import type { QueueSetting } from './queue-options.ts'
 
 /** Characters. */
 const MOST = 500
@@ -30,10 +30,13 @@ function valueText(name: SettingName, value: unknown): string {
   return `${value / size}${unit}`
 }
 
-/** Such as `state: dead, group: tenant-7, error: …`. Of texts that payloads and errors may have, only that there was one. */
-export function searchText(search: Search): string {
+/**
+ * Such as `state: dead, group: tenant-7, error: …`. Of texts that payloads and errors may have, only that there was one.
+ * undefined: it was for all.
+ */
+export function searchText(search: FilterOptions & { state?: JobState | undefined }): string | undefined {
   const { state, group, key, errorCode, errorText, pushedFrom, pushedBefore, text, data } = search
-  const time = (at: number | undefined) => at && new Date(at).toISOString()
+  const time = (at: Date | number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())
   const hidden = (value: unknown) => (value === undefined ? undefined : '…')
   const terms: [name: string, value: string | number | undefined][] = [
     ['state', state],
@@ -45,7 +48,8 @@ export function searchText(search: Search): string {
     ['pushed before', time(pushedBefore)],
     ['data', hidden(text ?? data)],
   ]
-  return bounded(terms.flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`])).join(', '))
+  const given = terms.flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+  return given.length === 0 ? undefined : bounded(given.join(', '))
 }
 
 const bounded = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST)}…` : text).toWellFormed()
