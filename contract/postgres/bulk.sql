@@ -38,7 +38,8 @@ begin
   perform read_committed();
   -- What is null is not asked for.
   bulk.filter := jsonb_strip_nulls(bulk.filter);
-  bulk.at := time_of(bulk.now);
+  -- Taken before the look: what is changed may be due sooner than the look is over.
+  bulk.at := case when bulk."limit" > 0 then hold_time('due', bulk.now) else time_of(bulk.now) end;
   bulk.looked := 0;
   bulk.matched := 0;
   bulk.changed := 0;

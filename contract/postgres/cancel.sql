@@ -11,7 +11,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint := time_of(cancel.now);
+  v_now      bigint := hold_time('due', cancel.now);
   v_outcomes text[] := array_fill(''::text, array[cardinality(cancel.ids)]);
   v_ring     text[] := '{}';
   v_parents  uuid[] := '{}';

@@ -14,7 +14,8 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now     bigint := time_of(complete.now);
+  -- Held: a follower or a child may be due then.
+  v_now     bigint := hold_time('due', complete.now);
   v_queue   integer;
   v_keep    bigint;
   v_segment smallint := -1;

@@ -87,11 +87,10 @@ begin
 end $$;
 
 -- Blocked jobs, whose rows are locked, wait for nobody any more: they are waiting, or scheduled. Returns their bells.
+-- p_now: a time that the caller holds.
 create or replace function millpond.free_children(p_ids uuid[], p_now bigint) returns text[]
 language plpgsql as $$
 declare
-  -- Tests give their own time, which holds nothing back.
-  v_now   constant bigint := greatest(p_now, millpond.hold_time('due', p_now));
   v_bells text[] := '{}';
   v_line  integer;
   v_queue record;
@@ -101,8 +100,8 @@ begin
   loop
     v_line := millpond.line_back(v_queue.id);
     with freed as (
-      update millpond.waiting set due_at = greatest(due_at, v_now), state = case when due_at > v_now then 'scheduled' else 'waiting' end,
-        line = case when due_at > v_now then 0 else v_line end
+      update millpond.waiting set due_at = greatest(due_at, p_now), state = case when due_at > p_now then 'scheduled' else 'waiting' end,
+        line = case when due_at > p_now then 0 else v_line end
       where id = any (p_ids) and queue + 0 = v_queue.id
       returning state, "group"
     ), arrived as (

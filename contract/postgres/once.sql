@@ -100,22 +100,20 @@ begin
   end if;
 end $$;
 
--- The follower has the key, and is due.
+-- The follower has the key, and is due. p_now: a time that the caller holds.
 create or replace function millpond.follow(p_held millpond.keys, p_now bigint) returns void
 language plpgsql as $$
 declare
-  -- Tests give their own time, which holds nothing back.
-  v_now bigint := greatest(p_now, millpond.hold_time('due', p_now));
   v_due bigint;
 begin
-  update millpond.waiting set due_at = greatest(v_now, follow_due), follow_due = null where id = p_held.follower
+  update millpond.waiting set due_at = greatest(p_now, follow_due), follow_due = null where id = p_held.follower
   returning due_at into v_due;
   update millpond.keys set id = p_held.follower, follower = null,
     memory = (select millpond.key_memory(remember, pushed_at) from millpond.waiting where id = p_held.follower)
   where queue = p_held.queue and key = p_held.key;
   -- Those who cannot LISTEN see that something came.
   insert into millpond.moves (queue, segment, was, becomes, cause, count) values (p_held.queue, -1, 'scheduled', 'scheduled', 'update', 1);
-  if v_due < v_now + 1000 then perform millpond.ring('work', name) from millpond.queues where id = p_held.queue; end if;
+  if v_due < p_now + 1000 then perform millpond.ring('work', name) from millpond.queues where id = p_held.queue; end if;
 end $$;
 
 -- The keys of jobs that are done, beyond those that were free at once.

@@ -124,7 +124,7 @@ declare
   was     record;
 begin
   perform read_committed();
-  remove.now := time_of(remove.now);
+  remove.now := hold_time('due', remove.now);
   if remove.ids is null then
     select id into v_queue from millpond.queues where name = remove.queue;
     foreach v_state in array case when remove.state is null then states() else array[remove.state] end loop

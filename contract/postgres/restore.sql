@@ -74,7 +74,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint  := time_of(restore.now);
+  v_now      bigint  := hold_time('due', restore.now);
   v_queues   text[];
   v_soon     boolean;
   v_live     boolean;
@@ -84,6 +84,7 @@ declare
   v_segments smallint[] := '{}';
   v_finished bigint;
   v_id       integer;
+  v_taken    boolean;
   v_follows  boolean;
   v_parents  record;
   v_ended    ended[] := '{}';
@@ -102,7 +103,6 @@ begin
   if v_soon then
     perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
     perform setval('swept_whole', 0);
-  else perform hold_time('due', restore.now);
   end if;
   if v_live then
     perform queue_of(name) from unnest(v_queues) as name;
@@ -128,8 +128,14 @@ begin
     perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1),
       given.trace);
     v_id := queue_of(given.queue);
+    -- Before a key is taken: the job that is there may have it, live or remembered.
+    if exists (select from waiting where id = given.id) or known_ids(array[given.id]) is not null then
+      v_outcomes := v_outcomes || 'existing'::text;
+      continue;
+    end if;
     select * into v_queue from queues where id = v_id;
     job := null;
+    v_taken := false;
     job.place := nextval('place');
     job.pushed_at := coalesce(given."pushedAt", v_now);
     job.due_at := given."dueAt";
@@ -166,9 +172,10 @@ begin
       end if;
     end if;
     v_follows := false;
-    if job.key is not null and job.state in ('blocked', 'scheduled', 'waiting')
-      and not take_key(job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at), 9223372036854775807)
-    then
+    if job.key is not null and job.state in ('blocked', 'scheduled', 'waiting') then
+      v_taken := take_key(job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at), 9223372036854775807);
+    end if;
+    if job.key is not null and job.state in ('blocked', 'scheduled', 'waiting') and not v_taken then
       update keys set follower = job.id
       where queue = job.queue and key = job.key and follower is null and given.follows and job.state = 'scheduled';
       v_follows := found;
@@ -184,7 +191,7 @@ begin
     -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
     if not found or known_ids(array[job.id]) is not null then
       delete from waiting where id = job.id and place = job.place;
-      delete from keys where queue = job.queue and key = job.key and id = job.id;
+      if v_taken then delete from keys where queue = job.queue and key = job.key and id = job.id; end if;
       if v_follows then update keys set follower = null where queue = job.queue and key = job.key and follower = job.id; end if;
       v_outcomes := v_outcomes || 'existing'::text;
       continue;

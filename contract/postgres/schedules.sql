@@ -64,7 +64,7 @@ begin
       exit when found or item.again;
     end loop;
     if v_outcome = 'same' then
-      update schedules set seen_at = greatest(seen_at, v_now) where name = item.name;
+      update schedules set seen_at = v_now where name = item.name;
     elsif v_outcome = 'changed' then
       v_same := (was."when", was.tz) = (item.line, item.tz) and was."from" is not distinct from item.starts
         and was.until is not distinct from item.ends;
@@ -137,9 +137,15 @@ begin
         continue;
       end if;
       v_pushed := '{}';
-      if json_array_length(item.jobs) > 0 then v_pushed := push_jobs(item.jobs, false, fire.now); end if;
-      if exists (select from unnest(v_pushed) as told where told like 'full %') then
-        raise exception 'the queue of a schedule is full' using errcode = 'MP005';
+      if json_array_length(item.jobs) > 0 then
+        -- Also for jobs that will not be stored, as in every store.
+        if (select room_in(id, capacity, false) < json_array_length(item.jobs) from queues
+          where queues.name = item.jobs -> 0 ->> 'queue' and capacity is not null)
+        then raise sqlstate 'MP005';
+        end if;
+        v_pushed := push_jobs(item.jobs, false, fire.now);
+        -- Jobs that were requeued or restored at this moment may have taken the room.
+        if exists (select from unnest(v_pushed) as told where told like 'full %') then raise sqlstate 'MP005'; end if;
       end if;
       v_outcomes[item.nth] := json_build_object('status', 'fired', 'jobs', v_pushed);
     exception when sqlstate 'MP005' then

@@ -228,10 +228,10 @@ declare
 begin
   perform read_committed();
   lock table waiting, running in row exclusive mode;
-  v_now := time_of(sweep.now);
   perform set_config('synchronous_commit', 'off', true);
-  -- One sweep at a time moves the marks.
+  -- One sweep at a time moves the marks. The others hold the time, as what they end may let jobs go.
   v_moves := pg_try_advisory_xact_lock(hashtext('millpond sweep'), 0);
+  v_now := case when v_moves then time_of(sweep.now) else hold_time('due', sweep.now) end;
   -- A mark in the future: the clock went back.
   v_whole := v_moves and (
     (select last_value from swept_whole) - v_now not between 1 and 600000 or (select last_value from swept_due) > v_now);

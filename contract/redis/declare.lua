@@ -29,7 +29,7 @@ for i, given in ipairs(head[2]) do
   local outcome = outcome_of(given, was)
   outcomes[i] = outcome
   if outcome == 'same' then
-    was[SEEN] = math.max(was[SEEN], now)
+    was[SEEN] = now
     put_schedule(K, name, was, job_before)
   elseif outcome == 'created' or outcome == 'changed' then
     local list = { given[2], given[3], given[4], given[5], given[6], given[7], given[8], given[9], false, now, now, now, false, {} }

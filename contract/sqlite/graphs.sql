@@ -80,10 +80,10 @@ where (parent, child) in (
 )
 
 -- @statement cancel
--- In: children, error (JSON). Those that are blocked.
+-- In: children, error (JSON). Those that are blocked. In a queue whose `once` is 1, a follower of the key may be due: once/follower.
 update millpond_jobs set state = 'cancelled', finished_at = :now, error = :error
 where seq in (select value from json_each(:children)) and state = 'blocked'
-returning seq, id, queue
+returning seq, id, queue, key
 
 -- @statement remove
 -- Cancelled ones, where the queue's keep_dead is 0.

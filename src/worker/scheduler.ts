@@ -3,10 +3,10 @@
  * move a schedule on from the time that is due, and to push the jobs of that time in the same commit. Any number of
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
-import type { Store, Swept } from '../store.ts'
+import type { Firing, ScheduleRecord, Store, Swept } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
-import { firingOf } from '../values/schedules/firing.ts'
+import { firingOf, firstHalf } from '../values/schedules/firing.ts'
 import { isSealed } from '../values/sealed-form.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
@@ -14,6 +14,8 @@ const MOST_DUE = DEFAULTS.schedule.due
 export class Scheduler {
   readonly #store: Store
   readonly #onTrouble: (error: MillpondError) => void
+  /** The name after which `#others` goes on. */
+  #after: string | undefined
 
   constructor(store: Store, onTrouble: (error: MillpondError) => void) {
     this.#store = store
@@ -25,7 +27,49 @@ export class Scheduler {
    * Rejects as `fire` does; nothing was fired then, or only the answer was lost. The next sweep tells of what is due.
    */
   async fire({ now, due }: NonNullable<Swept['schedules']>): Promise<number> {
-    const firings = due.flatMap((record) => {
+    const { fired, wait } = await this.#fireAll(due, now)
+    if (due.length < MOST_DUE) return wait
+    // There may be more, which the sweep had no place for.
+    if (fired > 0) return 0
+    const others = await this.#fireAll(await this.#others(due, now), now)
+    return others.wait
+  }
+
+  /** A page of all schedules, without those of the sweep. Where none of those can fire, the next sweep tells of the same ones. */
+  async #others(told: readonly ScheduleRecord[], now: number): Promise<ScheduleRecord[]> {
+    const after = this.#after === undefined ? {} : { after: this.#after }
+    const page = await this.#store.operations.schedules({ limit: MOST_DUE, ...after })
+    this.#after = page.length < MOST_DUE ? undefined : page.at(-1)?.name
+    const names = new Set(told.map(({ name }) => name))
+    return page.filter(({ name, paused, nextAt }) => !(paused || nextAt === null || nextAt > now || names.has(name)))
+  }
+
+  /** @returns how many calls for one of them have fired, and the ms until the first of these is due again */
+  async #fireAll(due: readonly ScheduleRecord[], now: number): Promise<{ fired: number; wait: number }> {
+    let fired = 0
+    let wait = Number.POSITIVE_INFINITY
+    let firings = this.#firingsOf(due, now)
+    while (firings.length > 0) {
+      const outcomes = await this.#store.operations.fire({ firings })
+      const smaller: Firing[] = []
+      for (const [index, firing] of firings.entries()) {
+        const status = outcomes[index]?.status
+        if (status === 'fired') {
+          fired++
+          if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
+        }
+        if (status !== 'full') continue
+        const half = firstHalf(firing)
+        if (half === undefined) this.#onTrouble(waitsForRoom(firing))
+        else smaller.push(half)
+      }
+      firings = smaller
+    }
+    return { fired, wait }
+  }
+
+  #firingsOf(due: readonly ScheduleRecord[], now: number): Firing[] {
+    return due.flatMap((record) => {
       try {
         const firing = firingOf(record, now)
         // The data are sealed to the schedule. As those of a job nobody could open them: a process with the key fires it.
@@ -37,18 +81,9 @@ export class Scheduler {
         return []
       }
     })
-    if (firings.length === 0) return Number.POSITIVE_INFINITY
-    const outcomes = await this.#store.operations.fire({ firings })
-    const waits = firings.map(({ name, next, jobs }, index) => {
-      const status = outcomes[index]?.status
-      if (status === 'full') {
-        const message = `schedule ${name} waits for room: queue ${jobs[0]?.queue} is full`
-        this.#onTrouble(new MillpondError('QueueFull', message))
-      }
-      return status === 'fired' && next !== null ? Math.max(0, next - now) : Number.POSITIVE_INFINITY
-    })
-    const wait = Math.min(...waits)
-    // There may be more, which the sweep had no place for.
-    return due.length >= MOST_DUE && outcomes.some(({ status }) => status === 'fired') ? 0 : wait
   }
+}
+
+function waitsForRoom({ name, jobs }: Firing): MillpondError {
+  return new MillpondError('QueueFull', `schedule ${name} waits for room: queue ${jobs[0]?.queue} is full`)
 }

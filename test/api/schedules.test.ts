@@ -45,6 +45,33 @@ describe('schedules with a moved clock', () => {
     await pond.close()
   })
 
+  test('all: in a queue that has less room than times were missed', async () => {
+    const { clock, pond, queue, got, nextAt, planned } = await movable()
+    await queue.override({ capacity: 2 })
+    await pond.schedule('report', 'every 24h', queue, { of: 'day' }, { missed: 'all' })
+    await planned()
+    clock.now += 5 * DAY
+    await until(() => got.length === 5)
+    assert.equal(new Set(got.map(({ id }) => id)).size, 5)
+    await until(async () => (await nextAt()) === '2026-04-03T00:00:00.000Z')
+    await pond.close()
+  })
+
+  test('a hundred that push to a full queue keep no other from firing', async () => {
+    const { clock, pond, queue, got } = await movable()
+    const full = pond.queue<{ of: string }>('full', { capacity: 1 })
+    pond.on('error', ({ code }) => assert.equal(code, 'QueueFull'))
+    await full.push({ of: 'day' })
+    const names = Array.from({ length: 101 }, (_, at) => `s${1000 + at}`)
+    for (const name of names) await pond.schedule(name, 'every 24h', full, { of: name })
+    await pond.schedule('z', 'every 24h', queue, { of: 'z' })
+    await until(async () => (await pond.schedules.list()).every(({ nextAt }) => nextAt !== null))
+    clock.now += DAY
+    await until(() => got.length === 1)
+    assert.equal(got[0]?.of, 'z')
+    await pond.close()
+  })
+
   test('a pause misses nothing, and run pushes at once', async () => {
     const { clock, pond, queue, got, nextAt, planned } = await movable()
     await pond.schedule('report', '@daily', queue, { of: 'day' })

@@ -280,6 +280,9 @@ export class Driver {
     same((await this.#store.operations.remove({ ids: known })).removed, this.#model.remove(known))
     this.#model.settle()
     same(await this.#store.operations.restore({ records }), this.#model.restore(records))
+    // As a move does that was cut off. What is there stays as it is.
+    const again = records.filter(({ state }) => state !== 'blocked')
+    same(await this.#store.operations.restore({ records: again }), this.#model.restore(again))
   }
 
   async #find(ids: readonly string[]): Promise<void> {

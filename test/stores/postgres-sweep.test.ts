@@ -135,6 +135,33 @@ describe('the marks from which sweeps look', { skip }, () => {
       { clock: () => clock.now },
     )
   })
+
+  test('do not pass the end of a job that was held up: the follower that it lets go is found at once', () =>
+    withStore(async (store, schema) => {
+      const [one, follower] = [job({ key: 'k' }), job({ key: 'k', once: { follow: true } })]
+      await store.operations.push({ jobs: [one] })
+      const { jobs } = await store.operations.claim({ queue: one.queue, worker: 'w', limit: 1, lease: 60_000 })
+      await store.operations.push({ jobs: [follower] })
+      // Begins at the beginning; the next ones do not.
+      await store.operations.sweep({ limit: 10 })
+      const client = new pg.Client(urlOf('postgres'))
+      await client.connect()
+      try {
+        await client.query('begin')
+        await client.query(`select from ${schema}.waiting where id = $1 for update`, [follower.id])
+        const items = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
+        const done = store.operations.complete({ queue: one.queue, items })
+        const pid = (await client.query('select pg_backend_pid() as pid')).rows[0].pid
+        const waits = 'select count(*) as count from pg_stat_activity where $1 = any (pg_blocking_pids(pid))'
+        await until(async () => Number((await server(waits, [pid]))[0]?.count) > 0)
+        await store.operations.sweep({ limit: 10 })
+        await client.query('rollback')
+        assert.deepEqual(await done, ['ok'])
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 1)
+      } finally {
+        await client.end()
+      }
+    }))
 })
 
 describe('a sweep', { skip }, () => {

@@ -19,6 +19,8 @@ export const NEVER_DUE = NEVER - ORIGIN
 
 export class OnceKeys {
   readonly #remembered = new Map<string, Remembered>()
+  /** No key's time has come before this one: so most sweeps look at none of them. */
+  #soonest = Number.POSITIVE_INFINITY
   readonly #followers = new Map<string, Job>()
 
   /** The job that has the key in memory. */
@@ -43,8 +45,9 @@ export class OnceKeys {
 
   remember(key: string, id: string, unique: Unique, pushedAt: number, endedAt: number, now: number): void {
     const until = rememberedUntil(unique, pushedAt, endedAt)
-    if (until > now && until > (this.#remembered.get(key)?.until ?? Number.NEGATIVE_INFINITY))
-      this.#remembered.set(key, { id, until })
+    if (until <= now || until <= (this.#remembered.get(key)?.until ?? Number.NEGATIVE_INFINITY)) return
+    this.#remembered.set(key, { id, until })
+    this.#soonest = Math.min(this.#soonest, until)
   }
 
   /** The job with this id is removed. */
@@ -81,14 +84,19 @@ export class OnceKeys {
 
   /** Forgets up to `limit` keys whose time has come; returns how many. */
   expire(now: number, limit: number): number {
-    if (this.#remembered.size === 0) return 0
+    if (this.#soonest > now) return 0
     let expired = 0
+    let soonest = Number.POSITIVE_INFINITY
     for (const [key, { until }] of this.#remembered) {
-      if (expired >= limit) break
-      if (until > now) continue
+      if (until > now) {
+        soonest = Math.min(soonest, until)
+        continue
+      }
+      if (expired >= limit) return expired
       this.#remembered.delete(key)
       expired++
     }
+    this.#soonest = soonest
     return expired
   }
 }

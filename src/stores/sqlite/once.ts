@@ -95,15 +95,19 @@ export function keysOf(
   }
 }
 
-function giveUp({ statements, now }: StoreContext, queue: Queue, row: Row, hasAnswer: boolean): void {
+function giveUp(context: StoreContext, queue: Queue, row: Row, hasAnswer: boolean): void {
   const of = { queue: queue.name, key: text(row.key) }
-  const follower = statements.get('once/follower', of)
-  if (follower !== undefined) {
-    const dueAt = integer(statements.get('once/due', { id: text(follower.id), now })?.due_at)
-    queue.move('scheduled', 'scheduled', 1, dueAt - now)
-    return
-  }
-  if (hasAnswer) remember({ statements, now }, of, row, now)
+  if (!letFollow(context, queue, of.key) && hasAnswer) remember(context, of, row, context.now)
+}
+
+/** The job that has the key has ended: its follower has the key, and is due. @returns whether it had one */
+export function letFollow({ statements, now }: StoreContext, queue: Queue, key: string | null): boolean {
+  if (key === null || !queue.settings.usesOnce) return false
+  const follower = statements.get('once/follower', { queue: queue.name, key })
+  if (follower === undefined) return false
+  const dueAt = integer(statements.get('once/due', { id: text(follower.id), now })?.due_at)
+  queue.move('scheduled', 'scheduled', 1, dueAt - now)
+  return true
 }
 
 /** A job that ended at `endedAt` has no follower. */

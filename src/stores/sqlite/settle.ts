@@ -8,7 +8,8 @@ import type { FinalState } from '../../store.ts'
 import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { parentFailed } from '../../values/parent-failed.ts'
 import type { Statements } from './connection/statements.ts'
-import { flag, integer, type Row, text } from './connection/values.ts'
+import { flag, integer, type Row, text, textOrNull } from './connection/values.ts'
+import { letFollow } from './once.ts'
 import type { Queue, StoreContext } from './queues.ts'
 
 const STEP = DEFAULTS.graph.step
@@ -202,6 +203,7 @@ export function cancelChildren(
     const isGone = !queue.keeps('cancelled')
     const child = { parent: integer(row.seq), id: text(row.id), isGone }
     queue.finish('blocked', 'cancelled', child.id)
+    letFollow(context, queue, textOrNull(row.key))
     if (isGone) gone.push(child.parent)
     return { ...child, end: 'cancelled', ...ALL }
   })

@@ -46,6 +46,15 @@ export function firingOf(record: ScheduleRecord, now: number): Firing {
   return { name, version, expected, next, jobs }
 }
 
+/** The first half of its jobs, for which there may be room; the others are left for the next sweep. undefined: it has one job. */
+export function firstHalf({ jobs, ...firing }: Firing): Firing | undefined {
+  const some = jobs.slice(0, Math.floor(jobs.length / 2))
+  const left = jobs[some.length]
+  return left === undefined || some.length === 0 ? undefined : { ...firing, jobs: some, next: timeOfId(left.id) }
+}
+
+const timeOfId = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+
 /**
  * The id of the job that a schedule pushes for a time: a UUIDv7 of that time, whose other bits are the SHA-256 of the time, a colon and the
  * name. So one firing has one job, whatever retries. The next 32 bits of the hash say which part of `jitter` the job is delayed by.

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from millpond.contract import DEFAULTS
 from millpond.jobs import FINAL, JobError, NewJob, OnDead, Record, Relatives, State
+from millpond.stores.sqlite.once import let_follow
 from millpond.stores.sqlite.transaction import Queue, Transaction
 
 STEP: Final = DEFAULTS["graph"]["step"]
@@ -267,6 +268,8 @@ def _cancel(tx: Transaction, parent: str, end: str, children: Sequence[int]) -> 
     error = JobError("ParentFailed", "MillpondError", f"The job {parent}, which it waited for, is {end}.")
     rows = tx.rows("graphs/cancel", children=json.dumps(list(children)), error=error.to_json())
     kept = {row["seq"]: tx.finish(tx.made_queue(row["queue"]), "blocked", "cancelled") for row in rows}
+    for row in rows:
+        let_follow(tx, tx.made_queue(row["queue"]), row["key"])
     if gone := [seq for seq, is_kept in kept.items() if not is_kept]:
         tx.changes("graphs/remove", children=json.dumps(gone))
         _forget(tx, gone)

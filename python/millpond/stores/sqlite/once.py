@@ -60,12 +60,18 @@ def keys_of(tx: Transaction, queue: Queue, ids: Sequence[str]) -> Callable[[str,
 
 
 def _give_up(tx: Transaction, queue: Queue, row: sqlite3.Row, has_answer: bool) -> None:
-    of = {"queue": queue.name, "key": row["key"]}
-    if follower := tx.row("once/follower", **of):
-        due_at = tx.value("once/due", id=follower["id"])
-        tx.move(queue.name, "scheduled", "scheduled", due_in=due_at - tx.now)
-    elif has_answer:
-        _remember(tx, of | {"id": row["id"]}, unique_from(row["remember"]), row["pushed_at"], tx.now)
+    if not let_follow(tx, queue, row["key"]) and has_answer:
+        of = {"queue": queue.name, "key": row["key"], "id": row["id"]}
+        _remember(tx, of, unique_from(row["remember"]), row["pushed_at"], tx.now)
+
+
+def let_follow(tx: Transaction, queue: Queue, key: str | None) -> bool:
+    """The job that has the key has ended: its follower has the key, and is due. False: it had none."""
+    if key is None or not queue.uses_once or (follower := tx.row("once/follower", queue=queue.name, key=key)) is None:
+        return False
+    due_at = tx.value("once/due", id=follower["id"])
+    tx.move(queue.name, "scheduled", "scheduled", due_in=due_at - tx.now)
+    return True
 
 
 def _remember(tx: Transaction, of: dict[str, Any], unique: Unique | None, pushed_at: int, ended_at: int) -> None:
