@@ -35,9 +35,22 @@ declare
   v_outcome  text;
   v_same     boolean;
   was        schedules%rowtype;
+  v_count    bigint;
   item       record;
 begin
   perform read_committed();
+  -- Most calls tell again what has not changed: one statement then. Where another call comes between, the loop below finds what it did.
+  with same as materialized (
+    select given.name, given.version from json_to_recordset(declare_schedules.items) as given(name text, version text, again boolean)
+    join schedules as each on each.name = given.name and each.version = given.version
+    where given.again
+  ), held as materialized (
+    select each.name from schedules as each join same on same.name = each.name and same.version = each.version
+    where (select count(*) from same) = json_array_length(declare_schedules.items) order by each.name collate "C" for update of each
+  )
+  update schedules as each set seen_at = v_now from held where each.name = held.name;
+  get diagnostics v_count = row_count;
+  if v_count = json_array_length(declare_schedules.items) then return array_fill('same'::text, array[v_count::integer]); end if;
   for item in
     select given.* from rows from (
       json_to_recordset(declare_schedules.items) as (name text, version text, "when" text, tz text, missed text, jitter bigint,
