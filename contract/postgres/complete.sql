@@ -14,8 +14,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  -- Held: a follower or a child may be due then.
-  v_now     bigint := hold_time('due', complete.now);
+  v_now     bigint := time_of(complete.now);
   v_queue   integer;
   v_keep    bigint;
   v_segment smallint := -1;
@@ -69,7 +68,8 @@ begin
     if v_keys is not null then
       delete from keys where queue = v_queue and key = any (v_keys) and memory is null and follower is null and until is null;
       get diagnostics v_free = row_count;
-      if v_free < cardinality(v_keys) then perform leave_keys(v_queue, v_keys, v_now); end if;
+      -- Held, as below: a follower may be due then, or a child.
+      if v_free < cardinality(v_keys) then perform leave_keys(v_queue, v_keys, hold_time('due', complete.now)); end if;
     end if;
     insert into moves (queue, segment, was, becomes, cause, count)
     values (v_queue, v_segment, 'running', case when v_keep > 0 then 'done' else 'gone' end, 'complete', v_count);
@@ -77,7 +77,8 @@ begin
     perform ring('finished', complete.queue);
     if v_slots then perform ring('work', complete.queue); end if;
     if has_children(v_queue) then
-      perform ring_all(end_of(array(select complete.ids[nth] from unnest(v_done) as nth), 'done', v_now));
+      perform ring_all(end_of(array(select complete.ids[nth] from unnest(v_done) as nth), 'done',
+        hold_time('due', complete.now)));
     end if;
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
