@@ -72,7 +72,7 @@ const Row = ({
     <th scope="row" class="when">
       {clock(at).slice(0, 19)}
       <small class="mute">
-        <Ago at={at} />
+        <Ago at={at} says=" ago" />
       </small>
     </th>
     <td class="long" data-label="Who">

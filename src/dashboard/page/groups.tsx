@@ -30,6 +30,7 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
   if (limits?.group == null && groups.length === 0) {
     return <Empty>Groups do not take turns here. Limits for groups, in the settings, make them do so.</Empty>
   }
+  const isEmpty = groups.length === 0 && (after === undefined || further.answer !== undefined)
   const most = limits?.group?.running ?? null
   // As it is now, and not as it was when the dialog was opened.
   const changing = groups.find(({ group }) => group === edited)
@@ -40,63 +41,67 @@ export const Groups = ({ store, queue, page, changed }: Props) => {
         {limits?.group?.rate == null ? 'no limit of starts' : `${rateText(limits.group.rate)} starts`}.
       </p>
       <Fault text={further.fault} />
-      <table class="groups">
-        <thead>
-          <tr>
-            <th scope="col">Group</th>
-            <th scope="col" class="num">
-              Waiting
-            </th>
-            <th scope="col">Running</th>
-            <th scope="col">Next start</th>
-            <th scope="col">Own limits</th>
-            {page.may.operate && <th scope="col">Change</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {groups.map((group) => (
-            <tr key={group.group}>
-              <th scope="row" class="long">
-                <a
-                  data-row
-                  href={queueLink(
-                    store,
-                    queue,
-                    'jobs',
-                    `group:${group.group === '' ? NONE : JSON.stringify(group.group)}`,
-                  )}
-                >
-                  {nameOf(group.group)}
-                </a>
+      {isEmpty ? (
+        <Empty>No group has jobs, or limits of its own.</Empty>
+      ) : (
+        <table class="groups">
+          <thead>
+            <tr>
+              <th scope="col">Group</th>
+              <th scope="col" class="num">
+                Waiting
               </th>
-              <td class="num" data-label="Waiting">
-                {count(group.waiting)}
-                {group.waiting >= 10_000 && '+'}
-              </td>
-              <td class="slots" data-label="Running">
-                <Running running={group.running} limit={group.limits?.running ?? most} />
-              </td>
-              <td data-label="Next start">
-                <NextStart group={group} />
-              </td>
-              <td class="long" data-label="Own limits">
-                {group.limits && limitsText(group.limits)}
-              </td>
-              {page.may.operate && (
-                <td data-label="Change">
-                  <button
-                    type="button"
-                    aria-label={`Limits of ${nameOf(group.group)}`}
-                    onClick={() => setEdited(group.group)}
-                  >
-                    Limits …
-                  </button>
-                </td>
-              )}
+              <th scope="col">Running</th>
+              <th scope="col">Next start</th>
+              <th scope="col">Own limits</th>
+              {page.may.operate && <th scope="col">Change</th>}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <tr key={group.group}>
+                <th scope="row" class="long">
+                  <a
+                    data-row
+                    href={queueLink(
+                      store,
+                      queue,
+                      'jobs',
+                      `group:${group.group === '' ? NONE : JSON.stringify(group.group)}`,
+                    )}
+                  >
+                    {nameOf(group.group)}
+                  </a>
+                </th>
+                <td class="num" data-label="Waiting">
+                  {count(group.waiting)}
+                  {group.waiting >= 10_000 && '+'}
+                </td>
+                <td class="slots" data-label="Running">
+                  <Running running={group.running} limit={group.limits?.running ?? most} />
+                </td>
+                <td data-label="Next start">
+                  <NextStart group={group} />
+                </td>
+                <td class="long" data-label="Own limits">
+                  {group.limits && limitsText(group.limits)}
+                </td>
+                {page.may.operate && (
+                  <td data-label="Change">
+                    <button
+                      type="button"
+                      aria-label={`Limits of ${nameOf(group.group)}`}
+                      onClick={() => setEdited(group.group)}
+                    >
+                      Limits …
+                    </button>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
       {(groups.length === PAGE || afters.length > 0) && (
         <div class="pager">
           <button type="button" disabled={afters.length === 0} onClick={() => setAfters(afters.slice(0, -1))}>

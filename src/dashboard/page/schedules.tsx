@@ -103,7 +103,7 @@ const Row = ({ store, schedule, changed }: { store: string; schedule: ScheduleRo
         )}
       </td>
       <td class="num" data-label="Last">
-        <Ago at={lastAt} />
+        <Ago at={lastAt} says=" ago" />
       </td>
       <td data-label="Change">
         {may.operate && (
