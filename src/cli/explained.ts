@@ -110,6 +110,15 @@ async function addWorkers(
     return
   }
   lines.push(`${theirs} on it; ${taken} of ${counted(slots, 'slot is', 'slots are')} busy.`)
+  const most = report.limits?.running ?? null
+  if (most !== null && most < slots) {
+    // For a moment fewer run than may: a job has just ended.
+    lines.push(
+      `The limit of the queue lets ${counted(most, 'job', 'jobs')} run at once, and so not all slots can be busy.`,
+    )
+    actions.push(raiseLimit(queue))
+    return
+  }
   const lanes = lanesOf(alive)
   if (lanes !== null) lines.push(`Slots that are kept for urgent jobs: ${lanesText(lanes, slots)}.`)
   const reserved = lanes?.reduce((sum, { reserve }) => sum + reserve, 0) ?? 0
@@ -147,7 +156,7 @@ async function actionFor(pond: Millpond, reason: WaitReason, { queue, limits }: 
     case 'paused':
       return [`millpond resume ${queue}`]
     case 'queueLimit':
-      return [`millpond limits ${queue} --running N`]
+      return [raiseLimit(queue)]
     case 'queueRate':
       return [limits?.rate == null ? PAUSE_ENDS : `millpond limits ${queue} --rate N/s`]
     case 'groupLimit':
@@ -158,6 +167,8 @@ async function actionFor(pond: Millpond, reason: WaitReason, { queue, limits }: 
       return []
   }
 }
+
+const raiseLimit = (queue: string): string => `millpond limits ${queue} --running N`
 
 type Group = Pick<GroupRecord, 'group' | 'limits'>
 

@@ -43,6 +43,14 @@ onStores(
   },
 )
 
+test('a limit below the slots holds jobs back also in the moment in which one has ended', async (t) => {
+  const { explained } = await worked(t, freshUrl(t, 'sqlite'), { busy: 0 }, { limits: { running: 1 } })
+  const told = await explained()
+  assert.match(told, /The limit of the queue lets 1 job run at once, and so not all slots can be busy\./)
+  assert.match(told, /→ millpond limits mails --running N/)
+  assert.doesNotMatch(told, /slots are free/)
+})
+
 test('free slots that are kept for urgent jobs are no free slots for others', async (t) => {
   const lanes = [{ minPriority: 8, reserve: 1 }]
   const { explained } = await worked(t, freshUrl(t, 'sqlite'), { busy: 1, lanes })

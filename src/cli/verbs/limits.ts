@@ -32,7 +32,7 @@ const OPTIONS = {
     help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group",
   },
   weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
-  'dry-run': { help: 'only checks, and shows what is' },
+  'dry-run': { help: 'only checks what is given, and shows what holds now' },
   ...STORE,
   ...JSON_LINES,
 } as const
