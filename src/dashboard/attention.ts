@@ -79,12 +79,11 @@ function noWorkerText({ counts: { waiting, running }, lastClaim, paused }: Queue
 }
 
 function waitingAttention(
-  { queue, paused, oldestWaiting, counts, nextStart }: QueueStats,
+  { queue, paused, oldestWaiting, nextStart }: QueueStats,
   { slots, needed, busy, arrivals, completions }: QueueView,
 ): Attention[] {
   const found: Attention[] = []
-  // Heartbeats tell of busy slots every 15 s only.
-  const isBusy = slots > 0 && Math.max(busy, counts.running) >= slots
+  const isBusy = slots > 0 && busy >= slots
   const isShort = needed !== null && needed > slots
   const grows = arrivals !== null && completions !== null && arrivals > completions
   if (isBusy && !paused && (isShort || (grows && nextStart === 0))) {

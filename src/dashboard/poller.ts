@@ -9,7 +9,7 @@ import { isShown } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { type QueuePlan, queuePlan } from '../pond/plan.ts'
 import { queueReport } from '../pond/stats.ts'
-import { isSilent, silentText } from '../pond/worker-info.ts'
+import { isSilent, silentText, slotsOf } from '../pond/worker-info.ts'
 import type { QueueStats, WorkerRecord } from '../store.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
@@ -137,8 +137,7 @@ export class Poller {
     const { arrivals, completions, failures } = this.#history.rates(stats.queue)
     const plan = planOf(stats)
     const alive = workers.filter((one) => !isSilent(one))
-    const slots = alive.reduce((sum, worker) => sum + worker.slots, 0)
-    const busy = alive.reduce((sum, worker) => sum + worker.busy, 0)
+    const { slots, taken: busy } = slotsOf(workers, counts.running)
     return {
       ...{ name: stats.queue, paused, capacity, counts, arrivals, completions, failures, oldest: oldestWaiting },
       wait: { p50: wait.p50 ?? null, p95: wait.p95 ?? null, p99: wait.p99 ?? null },
