@@ -111,7 +111,9 @@ test('slots, silent workers and limits: what helps, and where', async (t) => {
   const slots = (more: Partial<QueueView>) =>
     attentionOf(stats, { ...view, ...more }, { dead: 0, lost: 0 }).map(({ text }) => text)
   const needs = 'more workers or a higher concurrency is needed'
-  assert.deepEqual(slots({ slots: 20, busy: 20, needed: 40 }), [`all 20 slots are busy, and 40 would keep up: ${needs}`])
+  assert.deepEqual(slots({ slots: 20, busy: 20, needed: 40 }), [
+    `all 20 slots are busy, and 40 would keep up: ${needs}`,
+  ])
   assert.deepEqual(slots({ slots: 20, busy: 20, arrivals: 3, completions: 2 }), [
     `all 20 slots are busy, and the queue grows: ${needs}`,
   ])
