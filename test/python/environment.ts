@@ -66,14 +66,17 @@ async function make(requirements: string): Promise<Python> {
   try {
     const made = { ...(await fill(await findPython(), folder)), requirements }
     await writeFile(join(folder, 'made.json'), JSON.stringify(made))
-    await rm(PLACE, { recursive: true, force: true })
-    await rename(folder, PLACE)
+    try {
+      await rename(folder, PLACE)
+    } catch (error) {
+      // Another process has made the same one, and its programs may run by now. Else it is of other requirements.
+      const other = await known(requirements)
+      if (other !== undefined) return other
+      if (!existsSync(PLACE)) throw error
+      await rm(PLACE, { recursive: true, force: true })
+      await rename(folder, PLACE)
+    }
     return inPlace(made)
-  } catch (error) {
-    // Another process that makes the same one may have been first.
-    const other = await known(requirements)
-    if (other === undefined) throw error
-    return other
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
