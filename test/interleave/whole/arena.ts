@@ -28,6 +28,9 @@ export interface Opened extends Processes {
 const SESSIONS = 3
 const MARK = 'mark'
 
+const isInTransaction = (operation: Operation | undefined): boolean =>
+  operation?.kind === 'pushInTransaction' || operation?.kind === 'childInTransaction'
+
 class WholeSession {
   readonly #calls: Calls
   readonly #commit: () => Promise<unknown>
@@ -61,11 +64,11 @@ class WholeSession {
 
   /** It holds a transaction open, once answered. */
   get inTransaction(): boolean {
-    return this.underWay && this.#left[0]?.kind === 'pushInTransaction'
+    return this.underWay && isInTransaction(this.#left[0])
   }
 
   get beginsTransaction(): boolean {
-    return !this.underWay && this.#left[0]?.kind === 'pushInTransaction'
+    return !this.underWay && isInTransaction(this.#left[0])
   }
 
   get call(): Promise<void> {
@@ -89,7 +92,7 @@ class WholeSession {
     }
     await this.#call
     const { effect, error } = this.#outcome ?? {}
-    if (next.kind === 'pushInTransaction') await this.#commit()
+    if (isInTransaction(next)) await this.#commit()
     effect?.()
     this.#call = undefined
     this.#outcome = undefined
@@ -213,6 +216,8 @@ export class WholeArena implements Arena {
     const holder = callers.find(({ inTransaction }) => inTransaction)
     if (this.#opened.begin === undefined || holder === undefined)
       return callers.flatMap(({ over }, at) => (over ? [] : [at]))
+    // There is only one at a time, and so it waits for nobody for long; nobody else may be waited for before it is committed.
+    await holder.call
     await Promise.all(callers.map(({ call }) => Promise.race([call, sleep(WAITS_AFTER)])))
     return callers.flatMap((caller, at) => {
       if (caller.over || (caller.underWay && !caller.answered) || caller.beginsTransaction) return []
