@@ -14,6 +14,7 @@ import { until } from '../support/until.ts'
 import { complete, everything, everythingOfLimits, everythingOfSchedules } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
+import { monitored } from './redis-monitor.ts'
 
 const url = serverUrl('redis') ?? ''
 /** Does something until it is heard of: listening begins by itself, some time after `listen`. */
@@ -38,16 +39,6 @@ test('each operation of the contract has its script, headed by what it takes, gi
       assert.match(script, new RegExp(`^-- ${part}: `, 'm'), operation)
   }
 })
-
-/** ioredis gives up where the first command of somebody else is heard along with the answer to MONITOR. */
-async function monitorOf(client: Redis, tries = 10): Promise<Redis> {
-  try {
-    return await client.monitor()
-  } catch (error) {
-    if (tries === 0) throw error
-    return monitorOf(client, tries - 1)
-  }
-}
 
 describe('redis store', { skip: missingReason('redis') }, () => {
   const onStore = (title: string, check: (store: Store, prefix: string) => Promise<void>) =>
@@ -84,18 +75,17 @@ describe('redis store', { skip: missingReason('redis') }, () => {
 
   onStore('scripts touch only the keys that they declare', async (store, prefix) => {
     const client = new Redis(url)
-    const monitor = await monitorOf(client)
     const strays: string[] = []
     let declared = new Set<string>()
     let seen = 0
     // What the monitor hears comes on a connection of its own: all was heard when it has heard this.
     const end = `${prefix}-end`
     const { promise: ended, resolve: heardEnd } = Promise.withResolvers<void>()
-    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+    const stop = await monitored(url, (args, isScript) => {
       const [command = '', script = '', count, ...rest] = args
       if (script === end) heardEnd()
       if (!args.some((arg) => arg.includes(prefix))) return
-      if (source !== 'lua') {
+      if (!isScript) {
         if (/^eval(sha)?$/i.test(command) && script !== '') declared = new Set(rest.slice(0, Number(count)))
         return
       }
@@ -114,7 +104,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       assert.ok(seen > 100, `${seen}`)
       assert.deepEqual(strays, [])
     } finally {
-      monitor.disconnect()
+      stop()
       client.disconnect()
     }
   })
