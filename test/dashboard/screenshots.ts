@@ -38,7 +38,7 @@ emails.work(
     ctx.log('rendering', { template: data.template })
     await sleep(20 + Math.random() * 60)
     if (data.template === 'retired') throw inService(new Error('no template retired'))
-    if (Math.random() < 0.06) throw new Error('connect ETIMEDOUT 10.0.4.7:25')
+    if (Math.random() < 0.06) throw inService(new Error('connect ETIMEDOUT 10.0.4.7:25'))
     ctx.log('sent', { to: data.to })
     return { messageId: `<${Date.now()}@mail.example.org>` }
   },
