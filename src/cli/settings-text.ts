@@ -1,6 +1,8 @@
 /** Settings of queues as options of the command line: their names, how they are read and shown. */
+
 import { type OverrideOptions, SETTING_NAMES } from '../pond/queue-options.ts'
 import type { BackoffPolicy, SettingName } from '../store.ts'
+import { durationText } from '../values/duration.ts'
 import type { Rate } from '../values/limits.ts'
 import { defined } from '../values/options.ts'
 import { type RateOption, rateOf } from '../values/rate.ts'
@@ -79,19 +81,6 @@ const isRate = (value: unknown): value is Rate => typeof value === 'object' && v
 export function rateText({ count, per, burst }: Rate): string {
   const time = durationText(per)
   return `${count}/${/^1[smhd]$/.test(time) ? time.slice(1) : time}${burst === null ? '' : `, burst ${burst}`}`
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-] as const
-
-/** Milliseconds as an option takes them: 7d, 90s, 250ms. */
-function durationText(ms: number): string {
-  const [unit, size] = UNITS.find(([, size]) => ms > 0 && ms % size === 0) ?? ['ms', 1]
-  return `${ms / size}${unit}`
 }
 
 const TIMES: readonly SettingName[] = ['keepDone', 'keepDead', 'lease', 'timeout']

@@ -1,17 +1,12 @@
 /** What the log of actions says of a change: values of settings, and which jobs a bulk change was for. No payload is in it. */
 import type { JobState, SettingName } from '../store.ts'
+import { durationText } from '../values/duration.ts'
 import type { FilterOptions } from './listing.ts'
 import type { QueueSetting } from './queue-options.ts'
 
 /** Characters. */
 const MOST = 500
 const TIMES: readonly SettingName[] = ['lease', 'timeout', 'keepDone', 'keepDead']
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-] as const
 
 /** Such as `running 1 → 20`. undefined: all is as before. */
 export function changeText(before: readonly QueueSetting[], after: readonly QueueSetting[]): string | undefined {
@@ -26,8 +21,7 @@ function valueText(name: SettingName, value: unknown): string {
   if (value == null) return 'none'
   if (typeof value !== 'number') return JSON.stringify(value)
   if (!TIMES.includes(name) || value === 0) return value.toLocaleString('en-US')
-  const [unit, size] = UNITS.find(([, one]) => value % one === 0) ?? ['ms', 1]
-  return `${value / size}${unit}`
+  return durationText(value)
 }
 
 /**

@@ -79,3 +79,9 @@ export function kindOf(value: unknown): string {
     return 'an object'
   }
 }
+
+/** Milliseconds as an option takes them: 7d, 90s, 250ms. */
+export function durationText(ms: number): string {
+  const unit = (['d', 'h', 'm', 's'] as const).find((one) => ms > 0 && ms % UNITS[one] === 0) ?? 'ms'
+  return `${ms / UNITS[unit]}${unit}`
+}
