@@ -36,7 +36,9 @@ describe('the oldest clients', { skip: missingReason('redis') || missingReason('
       const { NODE_TEST_CONTEXT: _, ...rest } = process.env
       // Processes that a test starts have the same clients. A sample of the vectors: clients have a part in how calls travel alone.
       const env = { ...rest, NODE_OPTIONS: `--import ${HOOK}`, MILLPOND_TEST_VECTORS_EVERY: '4' }
-      const options = ['--test', `--test-name-pattern=${pattern}`, '--test-reporter=tap', file]
+      // A test that hangs is named before this one has lasted too long.
+      const bounds = ['--test-force-exit', '--test-timeout=60000']
+      const options = ['--test', ...bounds, `--test-name-pattern=${pattern}`, '--test-reporter=tap', file]
       const child = spawn(process.execPath, options, {
         cwd: fileURLToPath(ROOT),
         env,

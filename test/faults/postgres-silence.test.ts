@@ -7,7 +7,7 @@ import { MillpondError } from '../../src/values/errors.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
-import { until } from '../support/until.ts'
+import { until, untilCalm } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => {
   assert.ok(error instanceof MillpondError)
@@ -16,7 +16,10 @@ const unavailable = (error: unknown): boolean => {
   return true
 }
 
-describe('a network that swallows everything', { skip: missingReason('postgres') }, () => {
+/** Ms. A busy server answers sooner. */
+const TIMEOUT = 1000
+
+describe('a network that swallows everything', { skip: missingReason('postgres'), concurrency: true }, () => {
   for (const name of ['postgres', 'pgbouncer'] as const) {
     test(`${name}: all calls are rejected, and work again when it is back`, { skip: missingReason(name) }, async () => {
       const url = new URL(urlOf(name))
@@ -25,14 +28,14 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
       const schema = newSchema()
       // Laid down by the one with time enough for it.
       const other = await open(urlOf('postgres'), { schema })
-      const store = await open(url, { schema, timeout: 300 })
+      const store = await open(url, { schema, timeout: TIMEOUT })
+      const transaction = store.transactions?.begin()
       try {
         const heard: Bell[] = []
         store.listen((bell) => heard.push(bell))
         await store.operations.push({ jobs: [job(), job()] })
         const [held] = await claimAll(store, 1)
         assert.ok(held)
-        const transaction = store.transactions?.begin()
         await transaction?.query('select 1')
         await proxy.blackhole()
         const completion = { id: held.id, fence: held.fence, result: null }
@@ -57,7 +60,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
         await store.operations.complete({ queue: 'emails', items: [completion] })
         assert.equal((await store.operations.find({ ids: [held.id] }))[0]?.state, 'done')
         if (name === 'postgres') {
-          await until(async () => {
+          await untilCalm(async () => {
             await claimAll(store)
             return (await server(`select 1 from ${schema}.sleepers`)).length === 1
           }, 'the sleeper')
@@ -66,6 +69,8 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
         await other.operations.push({ jobs: [job()] })
         await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
       } finally {
+        // The store waits for it.
+        await transaction?.rollback().catch(() => {})
         await Promise.all([store.close(), other.close()])
         await proxy.stop()
         await dropSchema(schema)
@@ -79,7 +84,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
     url.host = `127.0.0.1:${proxy.port}`
     const schema = newSchema()
     await (await open(urlOf('postgres'), { schema })).close()
-    const store = await open(url, { schema, timeout: 300 })
+    const store = await open(url, { schema, timeout: TIMEOUT })
     try {
       store.listen(() => {})
       const listening = () => server(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])

@@ -9,6 +9,7 @@ import postgres from 'postgres'
 import type { Store } from '../../src/store.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
+import { until } from '../support/until.ts'
 import { job, openPostgres, server, urlOf } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
@@ -204,7 +205,7 @@ describe('handlers’ transactions', { skip }, () => {
 })
 
 test('what a handler sets on its connection does not outlive its transaction', { skip }, async () => {
-  const { store, dispose } = await openPostgres(urlOf('postgres'), { connections: 3 })
+  const { store, schema, dispose } = await openPostgres(urlOf('postgres'), { connections: 3 })
   try {
     // Every free connection has prepared the statements of a claim.
     const claims = () =>
@@ -221,13 +222,27 @@ test('what a handler sets on its connection does not outlive its transaction', {
     assert.ok(transaction)
     await transaction.query(`set default_transaction_isolation = 'serializable'`)
     await transaction.query('set default_transaction_read_only = on')
-    await transaction.query('set statement_timeout = 1')
+    await transaction.query('set statement_timeout = 500')
     await transaction.query('deallocate all')
     assert.deepEqual(await transaction.complete({ queue: 'emails', items: [{ ...held, result: null }] }), ['ok'])
     for (let n = 0; n < 5; n++) {
       await store.operations.push({ jobs: [job()] })
       assert.equal((await claims()).flatMap(({ jobs }) => jobs).length, 1)
       await store.operations.sweep({ limit: 10 })
+    }
+    // The calls of all connections wait for longer than the handler's deadline was.
+    const other = new pg.Client({ connectionString: urlOf('postgres') })
+    await other.connect()
+    try {
+      await other.query(`begin; lock table ${schema}.waiting`)
+      const waiting = claims()
+      const long = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'
+        and clock_timestamp() - query_start > interval '600 ms'`
+      await until(async () => (await server(long, [schema])).length > 1, 'calls that have waited')
+      await other.query('rollback')
+      await waiting
+    } finally {
+      await other.end()
     }
   } finally {
     await dispose()

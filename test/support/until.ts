@@ -10,12 +10,20 @@ export const BOUND = Number(process.env.MILLPOND_FAULT_BOUND ?? 55_000)
 
 type Condition = () => boolean | Promise<boolean>
 
-/** Waits until the condition holds. An error that it throws ends the wait. */
+/** Waits until the condition holds, also where looking at it takes for ever. An error that it throws ends the wait. */
 export async function until(condition: Condition, what = String(condition), bound = BOUND): Promise<void> {
   const end = performance.now() + bound
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`still not so after ${bound} ms: ${what}`)
-    await sleep(5)
+  const late = new Error(`still not so after ${bound} ms: ${what}`)
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(reject, bound, late)
+  try {
+    while (!(await Promise.race([condition(), over]))) {
+      if (performance.now() > end) throw late
+      await sleep(5)
+    }
+  } finally {
+    clearTimeout(timer)
+    over.catch(() => {})
   }
 }
 
