@@ -44,13 +44,14 @@ export const KINDS = [
     'requeue',
     'requeueUntil',
   ] as const),
-  ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate'] as const),
+  ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate', 'bulkRemove'] as const),
+  ...(['removeWaiting', 'removeQueue'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
   // Pushes of jobs that wait for others, or that others wait for.
   ...(['child', 'childInTransaction', 'within', 'graph'] as const),
   // Pushes of one key.
   ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
-  ...(['fire', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
+  ...(['fire', 'fireKeyed', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -119,9 +120,11 @@ export type Effect = () => void
 
 const MOST_HOLDS = 3
 /** After one of these, more may run than the present limits allow. */
-const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear'])
+const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear', 'removeQueue'])
 /** After one of these, children may be cancelled. */
-const FAILURES: ReadonlySet<Kind> = new Set(['kill', 'cancel', 'remove', 'bulkCancel'])
+const FAILURES: ReadonlySet<Kind> = new Set([
+  ...(['kill', 'cancel', 'remove', 'bulkCancel', 'bulkRemove', 'removeWaiting', 'removeQueue'] as const),
+])
 const RETRY_LATER = 1000
 const PAUSE = 500
 const UNIQUE = 800
@@ -241,8 +244,10 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       const record = recordOf(world.job(op), world.now)
       return calls.restore({ records: [record] }).then(() => () => void world.pushed.push(record.id))
     }
-    case 'fire': {
-      const job = world.job(op)
+    case 'fire':
+    case 'fireKeyed': {
+      const once = op.priority > 4 ? { follow: true } : { unique: { for: UNIQUE, since: 'end' as const } }
+      const job = kind === 'fire' ? world.job(op) : world.keyed(op, once)
       const expected = world.scheduledAt
       const firing = { name: queue, version: world.version, expected, next: expected + 1, jobs: [job] }
       return calls.fire({ firings: [firing] }).then(
@@ -268,6 +273,14 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return calls
         .bulk({ queue, state: 'waiting', change: { kind: 'cancel' }, limit: 2, filter: { group: op.group } })
         .then(() => nothing)
+    case 'bulkRemove':
+      return calls
+        .bulk({ queue, state: 'waiting', change: { kind: 'remove' }, limit: 2, filter: { group: op.group } })
+        .then(() => nothing)
+    case 'removeWaiting':
+      return calls.remove({ queue, state: 'waiting', limit: op.limit }).then(() => nothing)
+    case 'removeQueue':
+      return calls.remove({ queue, limit: op.limit }).then(() => nothing)
     case 'bulkUpdate':
       return calls
         .bulk({ queue, state: 'waiting', change: { kind: 'update', priority: 9 }, limit: 2 })

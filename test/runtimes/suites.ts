@@ -43,6 +43,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/conformance/known.test.ts': 'ids and keys, which the stores know',
   'test/conformance/meddled.test.ts': 'calls that are changed on their way, plain code',
   'test/conformance/removal.test.ts': 'what stores forget',
+  'test/conformance/schedules.test.ts': 'which schedules fire, plain code',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
   'test/cache/full.test.ts': 'a server of its own, that is full',

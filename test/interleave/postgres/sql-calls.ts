@@ -133,7 +133,11 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       return []
     },
     async remove(request) {
-      await answer('remove($1, now => $2)', ['ids' in request ? plainArray(request.ids) : null, clock.now])
+      const values =
+        'ids' in request
+          ? [plainArray(request.ids), null, null, null]
+          : [null, request.queue, request.state ?? null, request.limit]
+      await answer('remove($1, $2, $3, $4, $5)', [...values, clock.now])
       return { removed: 0, more: false }
     },
     async restore({ records }) {
