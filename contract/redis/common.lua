@@ -67,10 +67,9 @@
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
 --              given; `endings`: how many numbers `ended` has given out; `settled:` and an id: where the links of that parent begin whose
 --              children are still to be told; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured:
---              see
---              `record`; limits: not there: it has and had
---              none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the
---              queue is in the list of queues, with so many partitions, which is to be made sure after the first job or setting
+--              see `record`; limits: not there: it has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; turn,
+--              ownTurn: see `turn_of`; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, with so many
+--              partitions, which is to be made sure after the first job or setting
 --              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one

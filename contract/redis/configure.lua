@@ -7,14 +7,18 @@
 -- configure: changes a queue's settings.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
--- Head: known, code, operator. nil: what was given stays. Else the texts that the queue's hash is to have as `code` and `operator`, empty
---      for nothing: JSON of what code and an operator have given, in the names and shapes of contract/operations.md. known: the two texts
---      from which the client computed them and the items, joined by a line feed. If others are kept by now, nothing is changed.
+-- Head: known, code, operator, turn. Each may be nil.
+--      code, operator: the texts that the queue's hash is to have, empty for nothing: JSON of what code and an operator have given, in the
+--      names and shapes of contract/operations.md. nil: what was given stays.
+--      known: the two texts from which the client computed them and the items, joined by a line feed. If others are kept by now, nothing is
+--      changed.
+--      turn: see `turn_of`. With a turn that is not 0, all settings are given; if the partition has had a later one, nothing is changed.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
 --      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue
 --      starts no job.
--- Out: [listed, code, operator], the last two only where others are kept than `known` says. listed: 0: the partition is not listed.
---      Register the queue once more, and then call `listed`.
+-- Out: [listed, turn, paused, grouped, code, operator], the last two only where others are kept than `known` says. listed: 0: the partition
+--      is not listed. Register the queue once more, and then call `listed`. turn: the one that the change got, else 0. paused, grouped: 0
+--      or 1, as it is now.
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of
 --      [base, factor, max, jitter], rates as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a
 --      grouped one; those that wait follow (`backlog.lua`).
@@ -23,15 +27,25 @@ local K = keys_of('queue jobs states running pages waiting limits lines slots gr
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }
 local limited, grouped, work = false, false, false
 local function same(a, b) return a[1] == b[1] and a[2] == b[2] and a[3] == b[3] and a[4] == b[4] end
-local known, code, operator = HEAD[6], HEAD[7], HEAD[8]
+local known, code, operator, turn = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
+local function answer(others)
+  local is = redis.call('HMGET', K.queue, 'paused', 'limits')
+  local all = { redis.call('HEXISTS', K.queue, 'listed'), turn or 0, is[1] == '1' and 1 or 0, is[2] == 'groups' and 1 or 0 }
+  if others then all[5], all[6] = others[1] or '', others[2] or '' end
+  return all
+end
 if known then
   local kept = redis.call('HMGET', K.queue, 'code', 'operator')
-  if known ~= (kept[1] or '') .. '\n' .. (kept[2] or '') then return { 1, kept[1] or '', kept[2] or '' } end
+  if known ~= (kept[1] or '') .. '\n' .. (kept[2] or '') then return answer(kept) end
 end
 may_write(K)
+if turn then
+  turn = turn_of(K, 'turn', turn)
+  if not turn then return answer() end
+end
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
-if known then
+if code then
   for name, value in pairs({ code = code, operator = operator }) do
     if value == '' then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, value) end
   end
@@ -70,4 +84,4 @@ elseif grouped then
   limits.save()
 end
 if work then ring('work') end
-return { redis.call('HEXISTS', K.queue, 'listed') }
+return answer()

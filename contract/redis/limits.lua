@@ -2,6 +2,18 @@
 -- for it. Use: `local limits = limits_of(K, grouped)`; what it changes of the queue, and of groups (`grouped.lua`), is written by
 -- `limits.save()`. Needs the keys: limits, running, and those of `grouped.lua`.
 
+-- Two changes to all partitions of a queue at once may come to them in different orders. So the first partition gives each a turn, a number
+-- that grows, and the client sends it to the others with the whole of what then holds in the first one.
+-- turn: 0: this is the first partition. @return the turn; nil: the partition has had a later one
+local function turn_of(K, field, turn)
+  local last = tonumber(redis.call('HGET', K.queue, field)) or 0
+  -- Not below the time: the others may keep a turn although the first partition has lost its own.
+  if turn == 0 then turn = math.max(last + 1, NOW) end
+  if turn < last then return nil end
+  redis.call('HSET', K.queue, field, text(turn))
+  return turn
+end
+
 -- @return the end and the length of the pause that holds, with a new one of `length` ms. A pause counts no further ahead than its length.
 local function paused_with(until_time, its_length, length)
   local left = math.min(until_time - NOW, its_length)

@@ -1,5 +1,6 @@
 /** The options of `pond.queue` and of `queue.override`, and the settings that they are in the store. */
-import type { GivenSettings, QueueSettings, SettingName, SettingsReport, Store } from '../store.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange, SettingsReport, Store } from '../store.ts'
+import { NOTHING_GIVEN, settle } from '../stores/given-settings.ts'
 import { type Backoff, backoffPolicy } from '../values/backoff.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds, shown } from '../values/duration.ts'
@@ -172,6 +173,14 @@ export function shownSettings(store: Store, report: SettingsReport | null): Queu
     }
     return { name, value: values[name], by: Object.hasOwn(code, name) ? 'code' : 'default' }
   })
+}
+
+/** Every setting, as it would be after a change. */
+export function settingsAfter(store: Store, report: SettingsReport | null, change: SettingsChange): QueueSetting[] {
+  const defaults = defaultsOf(store)
+  const { given, apply } = settle(report ?? NOTHING_GIVEN, change, defaults)
+  const values = { ...defaults, paused: false, grouped: false, ...report?.values, ...defined(apply) }
+  return shownSettings(store, { ...given, values })
 }
 
 /** Only the memory of a process is so small that a queue has a capacity from the start. */

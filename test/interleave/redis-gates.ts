@@ -8,13 +8,14 @@ interface Waiting {
 }
 
 /** Other scripts only look, or have nothing to do with graphs. */
-const RACED = new Set(
+const OF_GRAPHS: ReadonlySet<string> = new Set(
   'stage link adopt relatives decide decided settle settled complete fail cancel remove sweep locate push'.split(' '),
 )
 
 type Call = (...args: never[]) => Promise<unknown>
 
 export class Gates {
+  readonly #raced: ReadonlySet<string>
   readonly #waiting: Waiting[] = []
   /** By the calls' owner. */
   readonly #sessions = new WeakMap<object, number>()
@@ -24,6 +25,11 @@ export class Gates {
   #kept: { script: Call; command: Call } | undefined
   /** Which session begins now, so that its calls are known as its own. */
   #starting: number | undefined
+
+  /** @param raced the scripts; the calls of others go at once */
+  constructor(raced: ReadonlySet<string> = OF_GRAPHS) {
+    this.#raced = raced
+  }
 
   /** All calls of all stores go through here from now on. */
   install(calls: typeof Calls): void {
@@ -51,7 +57,7 @@ export class Gates {
   async #pass(calls: object, name: string): Promise<void> {
     if (!this.#racing) return
     if (this.#starting !== undefined) this.#sessions.set(calls, this.#starting)
-    if (!RACED.has(name)) {
+    if (!this.#raced.has(name)) {
       this.#underWay++
       return
     }

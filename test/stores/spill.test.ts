@@ -90,7 +90,8 @@ for (const { name, skip, place } of STORES.filter((store) => DURABLE.includes(st
       const pond = await open()
       const queue = queueOf(pond, 1)
       await queue.push(1)
-      await queue.push(3, { delay: 150 })
+      // Long enough for the others to start first, also where much else runs.
+      await queue.push(3, { delay: 1500 })
       await queue.push(2)
       assert.deepEqual((await queue.stats()).counts.scheduled, 1)
       assert.deepEqual(await drain(pond), [1, 2, 3])

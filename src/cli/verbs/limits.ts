@@ -2,6 +2,14 @@
 import { changeText } from '../../pond/action-detail.ts'
 import type { GroupLimitOptions } from '../../pond/limits.ts'
 import type { Queue } from '../../pond/queue.ts'
+import {
+  type OverrideOptions,
+  overrideSettings,
+  SETTING_NAMES,
+  settingsAfter,
+  shownSettings,
+} from '../../pond/queue-options.ts'
+import type { SettingName } from '../../store.ts'
 import type { GroupRecord } from '../../values/limits.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
@@ -32,7 +40,7 @@ const OPTIONS = {
     help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group",
   },
   weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
-  'dry-run': { help: 'only checks what is given, and shows what holds now' },
+  'dry-run': { help: 'only checks what is given, and shows what holds now and what would change' },
   ...STORE,
   ...JSON_LINES,
 } as const
@@ -56,32 +64,35 @@ export const verb = defineVerb<Name>({
     return withStore(args, async (opened) => {
       const queue = await knownQueue(opened, args.operand(0))
       const isDry = args.flag('dry-run')
-      if (group === undefined) await changeQueue(call, opened, queue, isDry)
-      else await changeGroup(call, opened, queue, group, isDry)
+      const change = group === undefined ? await changeQueue(call, opened, queue, isDry) : undefined
+      if (group !== undefined) await changeGroup(call, opened, queue, group, isDry)
       const groups = await groupsOf(opened, queue, group)
       if (args.flag('json')) {
-        terminal.out(`${jsonText({ queue: queue.name, settings: await queue.settings(), groups })}\n`)
+        const settings = await queue.settings()
+        terminal.out(`${jsonText({ queue: queue.name, settings, groups, ...(isDry && defined({ change })) })}\n`)
         return EXIT.done
       }
       if (group === undefined) await showSettings(terminal, queue)
       showGroups(terminal, groups, group)
+      if (isDry && change !== undefined) terminal.out(`It would change ${change}.\n`)
       if (isDry) terminal.out('Nothing was changed.\n')
       return EXIT.done
     })
   },
 })
 
+/** @returns of a dry run, what it would change, such as `running 1 → 20`; undefined: nothing */
 async function changeQueue(
   { args, terminal }: Call<Name>,
   opened: Opened,
   queue: Queue,
   isDry: boolean,
-): Promise<void> {
+): Promise<string | undefined> {
   if (args.text('weight') !== undefined) throw new UsageError('--weight goes with --group')
   const overrides = overridesOf(args)
   const given = args.texts('clear')
   const clear = settingNames(given)
-  if (isDry) return
+  if (isDry) return changeBy(opened, queue, overrides, given.length > 0 ? (clear ?? SETTING_NAMES) : [])
   const told = { queue: queue.name }
   const changed = async (change: () => Promise<unknown>) => {
     const before = await queue.settings()
@@ -93,9 +104,21 @@ async function changeQueue(
     await acted(opened, terminal, { ...told, action: 'clear', settings: given, ...detail })
   }
   const settings = Object.keys(overrides)
-  if (settings.length === 0) return
+  if (settings.length === 0) return undefined
   const detail = await changed(() => queue.override(overrides))
   await acted(opened, terminal, { ...told, action: 'override', settings, ...detail })
+  return undefined
+}
+
+async function changeBy(
+  { store }: Opened,
+  { name: queue }: Queue,
+  overrides: OverrideOptions,
+  clear: readonly SettingName[],
+): Promise<string | undefined> {
+  const report = store.capabilities.settings ? await store.operations.settings({ queue }) : null
+  const change = { ...overrideSettings(store, queue, overrides), by: 'operator', clear } as const
+  return changeText(shownSettings(store, report), settingsAfter(store, report, change))
 }
 
 async function changeGroup(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from millpond.queues import LIMITS, Given, GroupLimits, SettingsReport
@@ -17,6 +18,16 @@ from millpond.stores.wire import camel
 _DEFAULTS: Final[Mapping[str, Any]] = in_python(DEFAULTS) | {"paused": False}
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Sent:
+    turn: int
+    """See `turn_of` of limits.lua."""
+    paused: bool
+    grouped: bool
+    kept: tuple[str, str] | None
+    """What code and an operator have given, if it is not what the call says; then nothing was changed."""
 
 
 class Configurer:
@@ -61,7 +72,7 @@ class Configurer:
         self._registry.register(queue)
         parts = self._registry.parts(queue)
         check_shared(settings, ("capacity", "running", "rate"), len(parts))
-        return self._on_all(parts, lambda: [self._settle(part, len(parts), settings, by, clear) for part in parts])[0]
+        return self._on_all(parts, lambda: self._settle(parts, settings, by, clear))
 
     def _on_all(self, parts: Sequence[Part], send: Callable[[], T]) -> T:
         """Once more where a partition was not listed yet: a removal may have dropped what others had taken just before."""
@@ -69,26 +80,32 @@ class Configurer:
         sent = send()
         return send() if len(parts) > 1 and self._registry.confirmed != confirmed else sent
 
-    def _settle(self, part: Part, count: int, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
-        """What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here."""
+    def _settle(self, parts: Sequence[Part], settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
+        """What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here.
+        The other partitions get all that then holds in the first one."""
+        first, *others = parts
+        turn = 0 if others else None
         known = ("", "")
         while True:
             settled = settle(Given.from_texts(*known), settings, by, clear)
-            head = ["\n".join(known), *settled.given.texts()]
-            kept = self._send(part, settings_of(in_python(settled.apply), part.index, count), head)
-            if not kept:
-                return settled
-            known = kept
+            head = ["\n".join(known), *settled.given.texts(), turn]
+            sent = self._send(first, settings_of(in_python(settled.apply), first.index, len(parts)), head)
+            if sent.kept is None:
+                break
+            known = sent.kept
+        whole = in_python({**DEFAULTS, **settled.given.code, **settled.given.operator}) | {"paused": sent.paused}
+        if sent.grouped:
+            whole["grouped"] = True
+        for part in others:
+            self._send(part, settings_of(whole, part.index, len(parts)), [None, *settled.given.texts(), sent.turn])
+        return settled
 
-    def _send(self, part: Part, settings: Mapping[str, Any], head: Sequence[object] = ()) -> tuple[str, str] | None:
-        """What code and an operator have given, if it is not what the head says; then nothing was changed."""
+    def _send(self, part: Part, settings: Mapping[str, Any], head: Sequence[object] = ()) -> _Sent:
         items = [item for name, value in settings.items() for item in (camel(name), pack_setting(value))]
-        listed, *kept = self._connection.on_part("configure", part, head, items)
-        if kept:
-            return kept[0].decode(), kept[1].decode()
-        if not listed:
+        listed, turn, paused, grouped, *kept = self._connection.on_part("configure", part, head, items)
+        if not kept and not listed:
             self._registry.confirm(part)
-        return None
+        return _Sent(turn, paused == 1, grouped == 1, (kept[0].decode(), kept[1].decode()) if kept else None)
 
     def limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         """A group's jobs are in one partition. Those without a group are in all of them, which share their limits."""
@@ -98,6 +115,7 @@ class Configurer:
         check_shared(vars(limits) if limits else {}, ("running", "rate"), count)
 
         def send() -> None:
+            turn = 0 if not group and len(parts) > 1 else None
             for part in parts:
                 if group and part.index != home:
                     self._send(part, {"grouped": True})
@@ -105,7 +123,9 @@ class Configurer:
                 index = 0 if group else part.index
                 rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
                 own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
-                if not self._connection.on_part("limit-group", part, [group, own])[0]:
+                listed, taken = self._connection.on_part("limit-group", part, [group, own, turn])
+                turn = turn if turn is None else taken
+                if not listed:
                     self._registry.confirm(part)
 
         self._on_all(parts, send)

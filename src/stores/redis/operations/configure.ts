@@ -27,47 +27,66 @@ export async function configure(context: StoreContext, change: SettingsChange): 
   calls.assertOpen()
   if (setsNothing(change)) return []
   const { queue, by, clear: _, ...values } = change
-  const settled = await onAll(context, queue, (partition) => settleIn(context, partition, change))
+  const { apply, overridden } = await onAll(context, queue, ([first, ...others]) =>
+    settleIn(context, first, others, change),
+  )
   if (by !== 'operator') made.set(queue, { ...made.get(queue), ...values, queue })
-  const [{ apply, overridden } = { apply: {}, overridden: [] }] = settled
   if (apply.capacity !== undefined) notifier.local.ring('room', queue)
   if (apply.paused === false || LIMITS.some((name) => apply[name] !== undefined)) notifier.local.ring('work', queue)
   return overridden
 }
 
+/** A queue's, the first of which gives changes to all of them their turns. */
+type Partitions = readonly [Partition, ...Partition[]]
+
 /**
  * Once more where a partition was not listed yet: `remove` may have dropped what others of the queue had taken just before.
- * @param send answers whether the partition is listed, and more
+ * @param send answers whether all partitions were listed, and more
  */
 async function onAll<Sent extends { listed: boolean }>(
   { queues }: StoreContext,
   queue: string,
-  send: (partition: Partition) => Promise<Sent>,
-): Promise<Sent[]> {
+  send: (partitions: Partitions) => Promise<Sent>,
+): Promise<Sent> {
   for (let tries = 1; ; tries++) {
-    const { partitions } = await queues.create(queue)
-    const sent = await Promise.all(partitions.map(send))
-    if (partitions.length === 1 || tries === 2 || sent.every(({ listed }) => listed)) return sent
+    const [first, ...others] = (await queues.create(queue)).partitions
+    if (first === undefined) throw new Error(`the queue ${queue} has no partitions`)
+    const sent = await send([first, ...others])
+    if (others.length === 0 || tries === 2 || sent.listed) return sent
   }
 }
 
-/** What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here. */
+/**
+ * What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here. The other
+ * partitions get all that then holds in the first one.
+ */
 async function settleIn(
   context: StoreContext,
-  partition: Partition,
+  first: Partition,
+  others: readonly Partition[],
   change: SettingsChange,
 ): Promise<Settled & { listed: boolean }> {
+  const turn = others.length > 0 ? 0 : undefined
   let known = NOTHING_GIVEN
   for (;;) {
     const settled = settle(known, change)
-    const { listed, others } = await send(
-      context,
-      partition,
-      { queue: partition.queue, ...settled.apply },
-      { known, given: settled.given },
-    )
-    if (others === undefined) return { ...settled, listed }
-    known = others
+    const { given, apply } = settled
+    const sent = await send(context, first, { queue: first.queue, ...apply }, { known, given, turn })
+    if (sent.others === undefined) {
+      const { paused, grouped } = sent
+      const whole = {
+        ...DEFAULTS,
+        ...given.code,
+        ...given.operator,
+        queue: first.queue,
+        paused,
+        ...(grouped && { grouped }),
+      }
+      const sides = { given, turn: sent.turn }
+      const all = await Promise.all(others.map((partition) => send(context, partition, whole, sides)))
+      return { ...settled, listed: [sent, ...all].every(({ listed }) => listed) }
+    }
+    known = sent.others
   }
 }
 
@@ -84,13 +103,30 @@ export async function settings(context: StoreContext, { queue }: Input<'settings
 const givenOf = (code: unknown, operator: unknown): GivenSettings =>
   givenFrom(textIn(code) || null, textIn(operator) || null)
 
-/** @returns `others`: what is kept instead of `known`; undefined: the settings were taken */
+/** Of a change that code or an operator makes. */
+interface Sides {
+  /** Unset: whatever is kept there. */
+  known?: GivenSettings
+  given: GivenSettings
+  /** See `turn_of` of limits.lua. */
+  turn: number | undefined
+}
+
+interface Sent {
+  listed: boolean
+  turn: number
+  paused: boolean
+  grouped: boolean
+  /** What is kept instead of `known`; unset: the settings were taken. */
+  others?: GivenSettings
+}
+
 async function send(
   context: StoreContext,
   partition: Partition,
   settings: QueueSettings,
-  sides?: { known: GivenSettings; given: GivenSettings },
-): Promise<{ listed: boolean; others?: GivenSettings }> {
+  sides?: Sides,
+): Promise<Sent> {
   const { queue: _, backoff, capacity, running, rate, groupRate, ...rest } = settings
   const given = Object.entries({
     ...rest,
@@ -101,16 +137,20 @@ async function send(
     backoff: backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter],
   }).filter(([, value]) => value !== undefined)
   const items = given.flatMap(([name, value]) => [name, pack(value)])
-  const head = sides === undefined ? [] : headOf(sides.known, sides.given)
-  const [listed, code, operator] = await callScript(context, 'configure', partition, { head, items, safe: true })
-  if (code !== undefined) return { listed: true, others: givenOf(code, operator) }
-  if (listed === 0) await confirmListed(context, partition)
-  return { listed: listed !== 0 }
+  const head = sides === undefined ? [] : headOf(sides)
+  const answer = await callScript(context, 'configure', partition, { head, items, safe: true })
+  const [listed, turn, paused, grouped, code, operator] = answer
+  const sent = { listed: listed !== 0, turn: Number(turn), paused: paused === 1, grouped: grouped === 1 }
+  if (code !== undefined) return { ...sent, others: givenOf(code, operator) }
+  if (!sent.listed) await confirmListed(context, partition)
+  return sent
 }
 
-function headOf(known: GivenSettings, given: GivenSettings): unknown[] {
-  const [before, after] = [givenTexts(known), givenTexts(given)]
-  return [`${before.code ?? ''}\n${before.operator ?? ''}`, after.code ?? '', after.operator ?? '']
+function headOf({ known, given, turn }: Sides): unknown[] {
+  const before = known && givenTexts(known)
+  const after = givenTexts(given)
+  const thought = before === undefined ? null : `${before.code ?? ''}\n${before.operator ?? ''}`
+  return [thought, after.code ?? '', after.operator ?? '', turn ?? null]
 }
 
 /** As scripts keep it: of several partitions each starts its share of the jobs, and keeps the burst of the whole queue beside its own. */
@@ -126,24 +166,56 @@ const rateShare = (partition: Partition, rate: Rate, name: string): unknown[] =>
 export async function limitGroup(context: StoreContext, { queue, group, limits }: Input<'limitGroup'>): Promise<void> {
   const { calls, notifier } = context
   calls.assertOpen()
-  await onAll(context, queue, (partition) =>
-    group === '' || partition.index === groupIndex(partition.count, group)
-      ? sendGroup(context, partition, group, limits)
-      : send(context, partition, { queue, grouped: true }),
-  )
+  await onAll(context, queue, async (partitions) => {
+    const sent = await (group === '' ? limitUngrouped : limitNamed)(context, partitions, group, limits)
+    return { listed: sent.every(({ listed }) => listed) }
+  })
   notifier.local.ring('work', queue)
 }
 
-async function sendGroup(context: StoreContext, partition: Partition, group: string, limits: GroupLimits | null) {
+const limitNamed = (
+  context: StoreContext,
+  partitions: Partitions,
+  group: string,
+  limits: GroupLimits | null,
+): Promise<{ listed: boolean }[]> =>
+  Promise.all(
+    partitions.map((partition) =>
+      partition.index === groupIndex(partition.count, group)
+        ? sendGroup(context, partition, group, limits)
+        : send(context, partition, { queue: partition.queue, grouped: true }),
+    ),
+  )
+
+async function limitUngrouped(
+  context: StoreContext,
+  [first, ...others]: Partitions,
+  group: string,
+  limits: GroupLimits | null,
+): Promise<{ listed: boolean }[]> {
+  if (others.length === 0) return [await sendGroup(context, first, group, limits)]
+  const sent = await sendGroup(context, first, group, limits, 0)
+  const all = await Promise.all(others.map((partition) => sendGroup(context, partition, group, limits, sent.turn)))
+  return [sent, ...all]
+}
+
+/** @param turn see `turn_of` of limits.lua */
+async function sendGroup(
+  context: StoreContext,
+  partition: Partition,
+  group: string,
+  limits: GroupLimits | null,
+  turn: number | null = null,
+): Promise<{ listed: boolean; turn: number }> {
   const { running = null, rate = null } = limits ?? {}
   const shares =
     group === ''
       ? [running && partition.shareOf(running, 'running'), rate && rateShare(partition, rate, "rate's burst")]
       : [running, rate && rateList(rate)]
-  const head = [group, limits && [...shares.map((share) => share ?? false), limits.weight]]
-  const [listed] = await callScript(context, 'limit-group', partition, { head, safe: true })
+  const head = [group, limits && [...shares.map((share) => share ?? false), limits.weight], turn]
+  const [listed, taken] = await callScript(context, 'limit-group', partition, { head, safe: true })
   if (listed === 0) await confirmListed(context, partition)
-  return { listed: listed !== 0 }
+  return { listed: listed !== 0, turn: Number(taken) }
 }
 
 /** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */
