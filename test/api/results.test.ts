@@ -84,7 +84,7 @@ onEachStore('result', {
       })
       const { id } = await queue.push(1)
       // Once before it has failed, and then while it waits for its next attempt. A look at a busy server may take a while.
-      for (const timeout of [1500, 500]) {
+      for (const timeout of [3000, 500]) {
         const { cause, message } = await refused(pond.result(id, { timeout }), 'ResultTimeout', /the cause says why/)
         assert.ok(cause instanceof Error && 'code' in cause)
         assert.deepEqual([cause.name, cause.message, cause.code], ['RangeError', 'attempt 1', 'HandlerFailed'])

@@ -64,7 +64,7 @@ function environment(file = ''): NodeJS.ProcessEnv {
     delete rest[variableOf(name)]
     rest[missingOf(name)] = 'its tests run on Node, or on another file'
   }
-  return { ...rest, NO_COLOR: '1', MILLPOND_TEST_VECTORS_EVERY: '6' }
+  return { ...rest, NO_COLOR: '1', MILLPOND_TEST_VECTORS_EVERY: '16' }
 }
 
 /** Everything that runs on that runtime, as tests of ours. */

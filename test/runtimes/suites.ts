@@ -20,8 +20,10 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/admin.test.ts': 'what operators set, which the stores keep',
   'test/api/batch-transactions.test.ts': 'the clients are those of test/api/transactions.test.ts',
+  'test/api/batch-handler.test.ts': 'which jobs a worker hands over together, plain code',
   'test/api/bulk.test.ts': 'changes of many jobs, which the stores make',
   'test/api/capacity.test.ts': 'how full a queue is, which the stores decide',
+  'test/api/coalesce-shared.test.ts': 'whose call is made, which the stores decide',
   'test/api/debounce-example.test.ts': 'a process of Node',
   'test/api/graph-examples.test.ts': 'a process of Node',
   'test/api/requeue-example.test.ts': 'a process of Node',
@@ -44,6 +46,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/conformance/meddled.test.ts': 'calls that are changed on their way, plain code',
   'test/conformance/removal.test.ts': 'what stores forget',
   'test/conformance/schedules.test.ts': 'which schedules fire, plain code',
+  'test/conformance/store.test.ts': 'what stores keep',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
   'test/cache/full.test.ts': 'a server of its own, that is full',
