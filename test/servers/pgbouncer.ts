@@ -41,6 +41,8 @@ export async function startPgBouncer(
         max_client_conn: 1000,
         auth_type: 'trust',
         auth_file: users,
+        // PostgreSQL had no connection left for a moment. 15 s, as unless set, is longer than calls wait.
+        server_login_retry: 1,
         ...settings,
       }),
   )
