@@ -20,7 +20,13 @@ if not floor then return { redis.call('HEXISTS', K.queue, 'set') == 1 and 3 or 1
 local own = tonumber(string.sub(redis.call('HGET', K.queue, 'run') or '', 33)) or 0
 -- Where the clock was set back: more than what this run of the server may have given out since then.
 if own > floor then return { 2, text(own + 100000) } end
+local marks = redis.call('HMGET', K.queue, 'asleep', 'asleepBy')
 redis.call('UNLINK', unpack(KEYS, 1, #KEYS - 2))
+-- Whoever sleeps is told of the first job of a queue that has its name.
+if recent(marks[1]) then
+  redis.call('HSET', K.queue, 'asleep', marks[1], 'asleepBy', marks[2])
+  redis.call('PEXPIRE', K.queue, 2 * RECENT)
+end
 redis.call('ZREM', K['@due'], PART)
 redis.call('ZREM', K['@ends'], PART)
 return { 1 }

@@ -175,7 +175,10 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
       const client = new Redis(url)
       try {
         const left = ['floor', 'version'].map((key) => `{${prefix}}:${key}`)
-        assert.deepEqual((await keysOf(client, prefix)).toSorted(), left)
+        // Beside the marks of those who sleep, which end.
+        const there = await keysOf(client, prefix)
+        const ends = await Promise.all(there.map((key) => client.pttl(key)))
+        assert.deepEqual(there.filter((_, at) => ends[at] === -1).toSorted(), left)
         await pusher.operations.push({ jobs: [job] })
         const [again] = (await claim(pusher)).jobs
         assert.ok(again && again.fence > fence, String(again?.fence))
