@@ -142,11 +142,11 @@ export const stores: readonly StoreUnderTest[] = [
   },
   // Another way to the same statements and scripts is run by a sample.
   sqlite('sqlite', {}, 60),
-  sqlite('better-sqlite3', { driver: Database }, 15, 4),
+  sqlite('better-sqlite3', { driver: Database }, 15, 10),
   redis('redis', 60),
-  redis('redis-cluster', 15, 2),
+  redis('redis-cluster', 15, 4),
   postgres('postgres', 40),
-  postgres('pgbouncer', 10, 4),
+  postgres('pgbouncer', 10, 8),
   {
     name: 'rabbitmq',
     skip: missingReason('rabbitmq'),
