@@ -43,6 +43,9 @@ export async function startPgBouncer(
         auth_file: users,
         // PostgreSQL had no connection left for a moment. 15 s, as unless set, is longer than calls wait.
         server_login_retry: 1,
+        // A process of the server keeps the plans for schemas that are gone, and looks through all of them at each change of the
+        // catalog: after some hundred schemas a new one takes it 20 s. An hour, as unless set, is longer than all tests.
+        server_lifetime: 20,
         ...settings,
       }),
   )
