@@ -82,7 +82,10 @@ function sqlite(name: string, driver: StoreOptions, modelRuns: number, sample = 
     modelRuns,
     async open(options = {}) {
       const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
-      const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, { ...options, ...driver })
+      const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}?sync=normal`, {
+        ...options,
+        ...driver,
+      })
       return {
         store,
         async dispose() {

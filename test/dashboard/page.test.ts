@@ -55,7 +55,8 @@ const link = (page: Page, name: string | RegExp) => page.getByRole('link', { nam
 const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' })
 
-for (const store of STORES.filter(({ name }) => name !== 'redis-cluster' && name !== 'pgbouncer')) {
+// The page asks the dashboard, which asks a pond: two kinds of store are enough. page-views.test.ts is on all.
+for (const store of STORES.filter(({ name }) => name === 'sqlite' || name === 'postgres')) {
   const skip = noBrowser || (store.skip ?? false)
   describe(`the page: ${store.name}`, { skip }, () => {
     const inPlace = (title: string, check: (t: TestContext, place: { url: string }) => Promise<void>) =>

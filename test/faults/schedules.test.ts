@@ -1,7 +1,7 @@
 /**
- * Eight processes fire schedules for ten days of a clock that the test moves, across a change of clocks in two zones, while they are killed
+ * Processes fire schedules for ten days of a clock that the test moves, across a change of clocks in two zones, while they are killed
  * (SIGKILL) and replaced. Each time has exactly one job. MILLPOND_FAULT_SCHEDULES sets how many there are (1,000 take minutes),
- * MILLPOND_FAULT_KILLS the kills, MILLPOND_FAULT_SEED the victims and the moments.
+ * MILLPOND_FAULT_PROCESSES the processes, MILLPOND_FAULT_KILLS the kills, MILLPOND_FAULT_SEED the victims and the moments.
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
@@ -18,8 +18,8 @@ import { type Child, seeded, start } from './harness.ts'
 import { DURABLE_STORES } from './places.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 6)
-const PROCESSES = 8
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 4)
+const PROCESSES = Number(process.env.MILLPOND_FAULT_PROCESSES ?? 4)
 const SCHEDULES = Number(process.env.MILLPOND_FAULT_SCHEDULES ?? 120)
 const QUEUE = 'reports'
 const BEGIN = Date.UTC(2026, 9, 23, 12)

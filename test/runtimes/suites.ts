@@ -38,6 +38,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/plain-store.test.ts': 'what a store lacks, plain code',
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
   'test/api/process.test.ts': 'a minute of processes; user.js starts one, too',
+  'test/api/results.test.ts': 'results, which the stores keep; bells are in test/conformance/bells.test.ts',
   'test/api/schedules.test.ts': 'schedules, which the stores keep',
   'test/conformance/bulk.test.ts': 'long lists, which the stores walk',
   'test/conformance/capabilities.test.ts': 'what a store says that it lacks',
