@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include undecided.lua
 -- @include pushes.lua
 -- fire: stores the jobs of firings that `firing` has decided.
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired
@@ -13,12 +14,13 @@ local K = keys_of('queue jobs states keys scheduled pages waiting lines touched 
 local LATE, REMEMBERED = 600000, 3600000 -- ms
 if NOW - HEAD[11] > LATE then return { 2 } end
 local ids, fired, marks = ids_in(ARGV[3]), {}, {}
-for i, id in ipairs(ids) do
-  fired[id] = redis.call('ZSCORE', K['@fired'], id)
-  marks[i * 2 - 1], marks[i * 2] = text(NOW), id
-end
+for _, id in ipairs(ids) do fired[id] = redis.call('ZSCORE', K['@fired'], id) end
 local out = push_jobs(K, ids, fired)
 if #out == 0 then return out end
+for i, id in ipairs(ids) do
+  -- One that met a graph which is not decided is pushed by another call.
+  if type(out[i + 1]) ~= 'table' then marks[#marks + 1], marks[#marks + 2] = text(NOW), id end
+end
 call('ZADD', K['@fired'], marks)
 redis.call('ZREMRANGEBYSCORE', K['@fired'], '-inf', text(NOW - REMEMBERED))
 redis.call('PEXPIRE', K['@fired'], REMEMBERED)

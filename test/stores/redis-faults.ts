@@ -36,6 +36,7 @@ const NAMES = [
     'sweep',
   ] as const),
   ...(['drop', 'listed', 'register', 'remove', 'restore', 'unregister', 'update'] as const),
+  ...(['stage', 'decide', 'decided'] as const),
 ] as const
 
 /** The store makes a connection of its own, which is as faulty. */
