@@ -38,7 +38,9 @@ local function decide_staged(K, graph, is_committed, limit, kept)
     if not is_committed then
       unstage(K, graph, ids[i])
     elseif not values[i] then
-      if redis.call('HEXISTS', K.jobs, ids[i]) == 0 then end_parent(K, ids[i], REMOVED) end
+      -- One that has started and ended since then is told of already.
+      local is_gone = redis.call('HEXISTS', K.jobs, ids[i]) == 0 and not redis.call('ZSCORE', K.ended, ids[i])
+      if is_gone then end_parent(K, ids[i], REMOVED) end
     elseif string.sub(values[i], 2, 17) == graph then
       if string.sub(values[i], 1, 1) == 'f' then
         redis.call('HDEL', K.parents, ids[i])

@@ -9,7 +9,7 @@ import { pack } from '../../src/stores/redis/wire.ts'
 import { DEFAULTS } from '../../src/values/contract-defaults.ts'
 import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { NULL, newJob, recordOf } from '../support/jobs.ts'
+import { NULL, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { type FaultyClient, faultyClient } from './redis-faults.ts'
 import { connect, freshPrefix, removePrefix } from './redis-fixture.ts'
 
@@ -165,6 +165,46 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
       assert.deepEqual(await statesOf(other, [outcome]), ['scheduled'])
     })
   }
+
+  for (const ending of ['expired', 'removed'] as const) {
+    test(`a parent that was cancelled, and is ${ending}, before its graph starts`, async (t) => {
+      const { store, other, faulty, clock } = await scene(t)
+      const parent = newJob({ queue: 'p' })
+      const child = newJob({ queue: 'c', after: [parent.id], onDead: 'run' })
+      await other.operations.configure({ queue: 'p', keepDead: 1000 })
+      await dies(faulty, 'decided', () => store.operations.push({ jobs: [parent, child] }))
+      assert.deepEqual(await other.operations.cancel({ ids: [parent.id] }), ['cancelled'])
+      clock.now += 1001
+      if (ending === 'expired') await other.operations.sweep({ limit: 100 })
+      else await other.operations.remove({ ids: [parent.id] })
+      await sweepLater(other, clock)
+      assert.deepEqual(await statesOf(other, [parent, child]), [undefined, 'waiting'])
+    })
+  }
+
+  test('a job that is done before all of its graph have started', async (t) => {
+    const { store, other, faulty, clock } = await scene(t)
+    await other.operations.configure({ queue: 'q', keepDone: 0 })
+    const first = newJob()
+    const second = newJob({ after: [first.id], priority: 5 })
+    const last = newJob({ queue: 'c', after: [second.id] })
+    const others = newJobs(DEFAULTS.graph.step)
+    let started = 0
+    faulty.fault = (script, _, key) =>
+      script === 'decided' && (key.includes(':c:') || started++ > 0) ? 'unreachable' : undefined
+    await store.operations.push({ jobs: [first, ...others, second, last] })
+    assert.deepEqual(await complete(other, (await claim(other, { limit: 1 })).jobs), ['ok'])
+    // Whoever ends the next one dies before it tells the children.
+    const { jobs } = await claim(store, { limit: 1 })
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [second.id],
+    )
+    faulty.fault = (script) => (script === 'settle' || script === 'settled' ? 'unreachable' : undefined)
+    await complete(store, jobs).catch(() => undefined)
+    await sweepLater(other, clock)
+    assert.deepEqual(await statesOf(other, [second, last]), [undefined, 'waiting'])
+  })
 
   test('a firing meets the key of a job whose client died', async (t) => {
     const { store, other, faulty, clock } = await scene(t)
