@@ -206,6 +206,22 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
     assert.deepEqual(await statesOf(other, [second, last]), [undefined, 'waiting'])
   })
 
+  for (const whole of [false, true]) {
+    test(`what could not be replaced is not told as replaced${whole ? ', of all or none' : ''}`, async (t) => {
+      const { store, faulty } = await scene(t)
+      const first = newJob({ key: 'k', delay: 1e6 })
+      await store.operations.push({ jobs: [first] })
+      const replacing = newJob({ key: 'k', once: { replace: true } })
+      const jobs = [newJob({ queue: 'r' }), replacing]
+      faulty.fault = (script) => (script === 'push-once' ? 'unreachable' : undefined)
+      const push = () => store.operations.push({ jobs: [...jobs, newJob({ after: [jobs[0]?.id ?? ''] })], whole })
+      if (whole) await assert.rejects(push(), { code: 'StoreUnavailable' })
+      else assert.equal((await push())[1]?.status, 'failed')
+      faulty.fault = () => undefined
+      assert.deepEqual((await push())[1], { status: 'replaced', id: first.id })
+    })
+  }
+
   test('a firing meets the key of a job whose client died', async (t) => {
     const { store, other, faulty, clock } = await scene(t)
     await dies(faulty, 'decide', () =>

@@ -149,8 +149,11 @@ class GraphPush {
   /** What a push replaces is replaced once the others are stored. */
   async #replace(outcomes: PushOutcome[]): Promise<PushOutcome[]> {
     const replacing = this.#jobs.filter((_, at) => outcomes[at]?.status === 'replaced')
-    if (replacing.length > 0) await pushBy(this.#context, replacing, { name: 'push' })
-    return outcomes
+    if (replacing.length === 0) return outcomes
+    const replaced = await pushBy(this.#context, replacing, { name: 'push' })
+    const failed = replaced.find(({ error }) => error !== undefined)
+    if (this.#graph.whole && failed?.error !== undefined) throw failed.error
+    return outcomes.map((outcome) => (outcome.status === 'replaced' ? (replaced.shift() ?? outcome) : outcome))
   }
 
   /** Makes the queues known, finds the parents, and gathers the children. */

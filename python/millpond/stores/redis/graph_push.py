@@ -100,8 +100,12 @@ class _GraphPush:
             self._links.forget(self._id, home)
         if replacing := [job for job, each in zip(self._jobs, outcomes, strict=True) if each.status == "replaced"]:
             # What a push replaces is replaced once the others are stored.
-            self._pushers.append(Pusher(self._registry, replacing))
-            self._pushers[-1].outcomes()
+            self._pushers.append(Pusher(self._registry, replacing, links=self._links))
+            replaced = self._pushers[-1].outcomes()
+            if self._whole and (failed := [each.error for each in replaced if each.error]):
+                raise failed[0]
+            told = iter(replaced)
+            return [next(told) if each.status == "replaced" else each for each in outcomes]
         return outcomes
 
     def _decide(self, home: str) -> bool:
