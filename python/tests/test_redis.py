@@ -15,6 +15,7 @@ from millpond.ids import new_id
 from millpond.jobs import Completion, Extension, JobFilter, JobUpdate, Release, Removed
 from millpond.queues import GroupLimits
 from millpond.rate import Rate
+from millpond.schedules import Declaration, Firing, ScheduledJob
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.connection import script
 from millpond.stores.redis.routing import shared_key
@@ -195,6 +196,24 @@ def test_a_parent_whose_client_died(redis_store: RedisStore, monkeypatch: pytest
         refuses("StoreUnavailable", lambda: store.push([parent, job("r", after=[parent.id])]))
     for queue in ("c", "p"):
         assert [each.status for each in store.push([job(queue, after=[parent.id])])] == ["orphan"]
+
+
+def test_a_firing_meets_the_key_of_a_job_whose_client_died(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = redis_store
+
+    def dies(*_: Any) -> bool:
+        raise MillpondError("StoreUnavailable", "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store._links, "decide", dies)
+        refuses("StoreUnavailable", lambda: store.push([job(key="k"), job("r")], whole=True))
+    fired = job(key="k")
+    store.declare([Declaration(name="s", version="1", when="@daily", job=ScheduledJob(queue="q", data=fired.data, key="k"))])
+    (schedule,) = store.schedules(1)
+    assert schedule.next_at is not None
+    firing = Firing(name="s", version="1", expected=schedule.next_at, next=None, jobs=[fired])
+    assert [[each.status for each in answer.jobs or ()] for answer in store.fire([firing])] == [["pushed"]]
+    assert drain(store, "q", "w") == [fired.id]
 
 
 def test_a_script_is_its_text_with_what_it_includes() -> None:
