@@ -21,7 +21,7 @@
 --      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of
 --      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
---      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
+--      time; a claim that comes later than `latest` gives nothing new, since nobody would run it.
 
 local PLAIN = 'queue jobs states running scheduled pages waiting claims @ends'
 local K = keys_of(PLAIN)
@@ -31,7 +31,8 @@ local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asle
 lease = lease or tonumber(settings[2]) or DEFAULT.lease
 local known = settings[7] and 1 or 0
 if partitions and settings[7] and tonumber(settings[7]) ~= partitions then return { NOW, lease, -1, 0, 3 } end
-if latest and NOW > latest then return { NOW, lease, -1, 2, known } end
+local is_late = latest and NOW > latest
+if is_late and not AGAIN then return { NOW, lease, -1, 2, known } end
 
 local till = math.min(NOW + lease, SPAN - 1)
 local out = { NOW, lease, -1, 0, known }
@@ -74,6 +75,7 @@ end
 if AGAIN then
   give_again()
   if got > 0 then return told(0) end
+  if is_late then return { NOW, lease, -1, 2, known } end
 end
 
 local scheduled = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')[2]

@@ -121,7 +121,13 @@ end
 
 -- Jobs go: their links go with them, but for those that are still to be settled.
 local function forget_links(K, ids)
-  if redis.call('EXISTS', K.parents) == 1 then call('HDEL', K.parents, ids) end
+  if redis.call('EXISTS', K.parents) == 1 then
+    -- Of a graph that is not decided, those that were cancelled go before their children are told.
+    for i, value in ipairs(K.graphs and redis.call('EXISTS', K.graphs) == 1 and hmget(K.parents, ids) or {}) do
+      if value and redis.call('ZSCORE', K.graphs, string.sub(value, 2, 17)) then undecided_ids[ids[i]] = true end
+    end
+    call('HDEL', K.parents, ids)
+  end
   if not has_children(K) then return end
   for i = 1, #ids do
     if not undecided_ids[ids[i]] and not redis.call('ZSCORE', K.ended, ids[i]) then forget_children(K, ids[i]) end

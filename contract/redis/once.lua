@@ -1,5 +1,5 @@
 -- What scripts that bring live jobs to an end do with their keys: operations.md, "Once for a while". Needs the keys: queue, jobs, states,
--- keys, scheduled, @due; to remember also remembered and @ends.
+-- keys, scheduled, parents, @due; to remember also remembered and @ends.
 
 -- A key is remembered until then, by the job with this id.
 local function remember(K, key, id, till)
@@ -22,6 +22,16 @@ local function unfollow(K, id, key, follower)
   return true
 end
 
+-- A follower has the key, and is due.
+local function set_off(K, id)
+  local state = state_of(K, id)
+  local due = math.max(NOW, state[8])
+  put_state(K, id, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
+  redis.call('ZADD', K.scheduled, text(due), id)
+  note_due(K)
+  if due < NOW + SOON then wake(K, true) end
+end
+
 -- A live job gives up its key: to its follower, which is due now, or to memory, if `answers`; or for good.
 local function unkey(K, id, list, answers)
   local key = list[7]
@@ -31,14 +41,10 @@ local function unkey(K, id, list, answers)
   -- One that was cancelled as soon as it was pushed never had it.
   if unfollow(K, id, key, follower) or kept[1] ~= id then return end
   if follower then
-    local state = state_of(K, follower)
-    local due = math.max(NOW, state[8])
     redis.call('HDEL', K.keys, '\0' .. key)
     redis.call('HSET', K.keys, key, follower)
-    put_state(K, follower, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
-    redis.call('ZADD', K.scheduled, text(due), follower)
-    note_due(K)
-    if due < NOW + SOON then wake(K, true) end
+    -- One whose graph is not decided is set off when that is.
+    if string.sub(redis.call('HGET', K.parents, follower) or '', 1, 1) ~= 'f' then set_off(K, follower) end
     return
   end
   local till = answers and till_of(list, NOW)

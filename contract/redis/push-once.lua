@@ -5,6 +5,7 @@
 -- @include endings.lua
 -- @include changed.lua
 -- @include meet.lua
+-- @include undecided.lua
 -- @include pushes.lua
 -- push-once: stores jobs, of which some have `once`: operations.md, "Once for a while".
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due slots groups

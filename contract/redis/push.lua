@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include undecided.lua
 -- @include pushes.lua
 -- push: stores jobs.
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due

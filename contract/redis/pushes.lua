@@ -6,19 +6,12 @@ local function ids_in(bytes)
   return ids
 end
 
--- What stage.lua does with jobs beside that: refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be
+-- What stage.lua does with jobs beside that: is_own(i, id): whether an earlier try of the same call has stored one that is there;
+-- refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be
 -- cancelled at once, so that it takes
 -- no key and no capacity; store(i, id, place): it is stored; flush(): so are
 -- all that came so far.
 local STAGE = false
-
--- @return where the graph of a job is decided, if it is not the caller's, and not decided yet
-local function undecided(K, id)
-  if redis.call('EXISTS', K.graphs) == 0 then return nil end
-  local graph = string.sub(redis.call('HGET', K.parents, id) or '', 2, 17)
-  local staged = redis.call('ZSCORE', K.graphs, graph) and not (STAGE and STAGE.graph == graph) and redis.call('HGET', K.staged, graph)
-  return staged and { 'held', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
-end
 
 -- K: with slots and groups for push-once and stage alone.
 -- fired: nil for a push. For a firing, a set of the ids that an earlier call has pushed; the others are stored even if there is no room.
@@ -61,6 +54,7 @@ local function push_jobs(K, ids, fired)
   local full, all_pushed, soon = false, true, false
   local data_at = 1
   local blocked_due, blocked
+  local own_graph = STAGE and STAGE.graph
 
   -- Stores what has come so far.
   local function store()
@@ -93,12 +87,15 @@ local function push_jobs(K, ids, fired)
         -- Remembered, until then.
         existing = tonumber(string.sub(existing, 17)) > NOW and string.sub(existing, 1, 16)
       elseif existing and once then
-        held = undecided(K, existing)
+        -- What would be replaced may come to nothing as well.
+        local follower = redis.call('HGET', K.keys, '\0' .. key)
+        held = undecided(K, existing, own_graph) or follower and undecided(K, follower, own_graph)
         if not held then existing, follows = MEET(K, key, existing, value, string.sub(ARGV[4], data_from, data_at - 1), settings[8]) end
       end
     end
-    if existing and not held and not taken[id] then held = undecided(K, existing) end
-    if not taken[id] and (AGAIN and found[i] or fired and fired[id] and not found[i]) then
+    if existing and not held and not taken[id] then held = undecided(K, existing, own_graph) end
+    local is_own = AGAIN and found[i] and (not STAGE or STAGE.is_own(i, id))
+    if not taken[id] and (is_own or fired and fired[id] and not found[i]) then
       outcomes[i + 1] = 0
       taken[id] = true
     elseif existing then

@@ -10,6 +10,7 @@
 -- @include changed.lua
 -- @include meet.lua
 -- @include staged.lua
+-- @include undecided.lua
 -- @include pushes.lua
 -- stage: stores jobs of a graph, which wait until it is decided.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups
@@ -48,14 +49,17 @@ local staged, values, places, children, links = {}, {}, {}, {}, {}
 local PART_BEHIND = link_entry('', PART)
 STAGED = true
 
--- Reads the parents of a job that are here, but not in the call. @return the one that is unknown
+-- Reads the parents of a job that are here, but not in the call. @return why it is not stored: one is unknown, or of a graph that is not
+-- decided, and may come to nothing
 local function read_known(id, count)
   local kind, _, open = parents_head(value)
   local still, closed, first = {}, {}, nil
   for at = OPEN, OPEN + count * 16 - 1, 16 do
     local parent = string.sub(value, at, at + 15)
     local packed = redis.call('HGET', K.states, parent)
-    if not packed and redis.call('HEXISTS', K.jobs, parent) == 0 then return parent end
+    if not packed and redis.call('HEXISTS', K.jobs, parent) == 0 then return { 'orphan', parent } end
+    local held = undecided(K, parent, graph)
+    if held then return held end
     local how = packed and FINAL[cmsgpack.unpack(packed)[1]]
     if not how then
       part_ended(K, parent)
@@ -76,17 +80,36 @@ local function link_known(id, i)
   end
 end
 
+-- Whether the children of a job that is there are those that the call gives it, and are all here.
+local function has_children_of(i, id)
+  local given, page = string.sub(ARGV[6], from[i + 1] - children_sizes[i] + 3, from[i + 1] - 1), redis.call('HGET', K.children, id)
+  if page and string.sub(page, 1, 3) ~= '\0\0\0' then page = '\0\0\0' .. redis.call('HGET', K.children, page_name(id, 0)) end
+  if not page or string.sub(page, 4, #given + 3) ~= given then return false end
+  local at = 1
+  while at <= #given do
+    if redis.call('HEXISTS', K.jobs, string.sub(given, at, at + 15)) == 0 then return false end
+    at = at + 17 + string.byte(given, at + 16)
+  end
+  return true
+end
+
 local refusals = {}
 STAGE = {
   graph = graph,
+  is_own = function(i, id)
+    local kept = redis.call('HGET', K.parents, id)
+    if kept then return string.sub(kept, 2, 17) == graph end
+    -- What waits for nothing is not told of its graph any more once that is decided. Nobody of the call waits for one without children.
+    return children_sizes[i] == 0 or alone and has_children_of(i, id)
+  end,
   refuse = function(i, id)
     if refusals[i] then return refusals[i] end
     value, doom = string.sub(ARGV[6], from[i], from[i] + parents_sizes[i] - 1), nil
-    local parent = known and known[i] > 0 and read_known(id, known[i])
+    local refusal = known and known[i] > 0 and read_known(id, known[i])
     local behind = from[i] + parents_sizes[i]
-    if not parent and ended and ended[i] == 1 then parent = string.sub(ARGV[6], behind, behind + 15) end
-    refusals[i] = parent and { 'orphan', parent }
-    return refusals[i]
+    if not refusal and ended and ended[i] == 1 then refusal = { 'orphan', string.sub(ARGV[6], behind, behind + 15) } end
+    refusals[i] = refusal
+    return refusal
   end,
   is_doomed = function() return doom ~= nil end,
   store = function(i, id, place)

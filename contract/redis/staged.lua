@@ -38,9 +38,14 @@ local function decide_staged(K, graph, is_committed, limit, kept)
     if not is_committed then
       unstage(K, graph, ids[i])
     elseif not values[i] then
-      if redis.call('HEXISTS', K.jobs, ids[i]) == 0 then end_parent(K, ids[i], REMOVED) end
+      -- One that has started and ended since then is told of already.
+      local is_gone = redis.call('HEXISTS', K.jobs, ids[i]) == 0 and not redis.call('ZSCORE', K.ended, ids[i])
+      if is_gone then end_parent(K, ids[i], REMOVED) end
     elseif string.sub(values[i], 2, 17) == graph then
-      if string.sub(values[i], 1, 1) == 'f' then redis.call('HDEL', K.parents, ids[i])
+      if string.sub(values[i], 1, 1) == 'f' then
+        redis.call('HDEL', K.parents, ids[i])
+        -- The job that it followed has ended meanwhile.
+        if redis.call('HGET', K.keys, facts_of(K, ids[i])[7]) == ids[i] then set_off(K, ids[i]) end
       elseif is_over(values[i]) then
         local name = (state_of(K, ids[i]) or NEW_STATE)[1]
         if name == 'blocked' then go_on(K, ids[i], values[i], kept)

@@ -15,6 +15,7 @@ from millpond.ids import new_id
 from millpond.jobs import Completion, Extension, JobFilter, JobUpdate, Release, Removed
 from millpond.queues import GroupLimits
 from millpond.rate import Rate
+from millpond.schedules import Declaration, Firing, ScheduledJob
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.connection import script
 from millpond.stores.redis.routing import shared_key
@@ -147,6 +148,72 @@ def test_a_lost_claim_gives_its_jobs_back(redis_store: RedisStore, monkeypatch: 
             assert error.code == "StoreUnavailable"
     assert lost.is_set()
     assert [each.attempt for each in got] == [1]
+
+
+def test_a_graph_over_a_queue_that_was_split_anew(redis_store: RedisStore) -> None:
+    other = RedisStore(server("redis"), redis_store._registry.prefix, partitions=1)
+    other.push([job("p"), job("c")])
+    while other.remove(queue="c", limit=100).more:
+        pass
+    other._registry.known["c"] = 1
+    redis_store.push([job("c")])
+    parent = job("p")
+    children = [job("c", after=[parent.id]) for _ in range(8)]
+    refuses("StoreFailed", lambda: other.push([parent, *children]))
+    assert {each.status for each in other.push([parent, *children])} == {"pushed"}
+    assert parent.id in drain(other, "p", "w")
+    assert {each.id for each in children} <= set(drain(other, "c", "w"))
+    other.close()
+
+
+def test_a_decision_whose_answer_is_lost_is_not_undone(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, decide = redis_store, redis_store._links.decide
+    jobs = [job("p"), job("c")]
+    jobs.append(job("c", after=[jobs[0].id]))
+
+    def loses(graph: bytes, home: str, wish: str) -> bool:
+        decide(graph, home, wish)
+        raise MillpondError("StoreUnavailable", "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store._links, "decide", loses)
+        refuses("StoreUnavailable", lambda: store.push(jobs, whole=True))
+    assert [each is not None for each in store.find([each.id for each in jobs])] == [True] * 3
+    assert {each.status for each in store.push(jobs, whole=True)} == {"existing"}
+    assert drain(store, "p", "w") == [jobs[0].id]
+    assert set(drain(store, "c", "w")) == {jobs[1].id, jobs[2].id}
+
+
+def test_a_parent_whose_client_died(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = redis_store
+    parent = job("p")
+
+    def dies(*_: Any) -> bool:
+        raise MillpondError("StoreUnavailable", "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store._links, "decide", dies)
+        refuses("StoreUnavailable", lambda: store.push([parent, job("r", after=[parent.id])]))
+    for queue in ("c", "p"):
+        assert [each.status for each in store.push([job(queue, after=[parent.id])])] == ["orphan"]
+
+
+def test_a_firing_meets_the_key_of_a_job_whose_client_died(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = redis_store
+
+    def dies(*_: Any) -> bool:
+        raise MillpondError("StoreUnavailable", "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store._links, "decide", dies)
+        refuses("StoreUnavailable", lambda: store.push([job(key="k"), job("r")], whole=True))
+    fired = job(key="k")
+    store.declare([Declaration(name="s", version="1", when="@daily", job=ScheduledJob(queue="q", data=fired.data, key="k"))])
+    (schedule,) = store.schedules(1)
+    assert schedule.next_at is not None
+    firing = Firing(name="s", version="1", expected=schedule.next_at, next=None, jobs=[fired])
+    assert [[each.status for each in answer.jobs or ()] for answer in store.fire([firing])] == [["pushed"]]
+    assert drain(store, "q", "w") == [fired.id]
 
 
 def test_a_script_is_its_text_with_what_it_includes() -> None:

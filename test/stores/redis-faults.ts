@@ -36,6 +36,7 @@ const NAMES = [
     'sweep',
   ] as const),
   ...(['drop', 'listed', 'register', 'remove', 'restore', 'unregister', 'update'] as const),
+  ...(['push-once', 'stage', 'decide', 'decided', 'settle', 'settled'] as const),
 ] as const
 
 /** The store makes a connection of its own, which is as faulty. */

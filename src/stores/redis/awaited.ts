@@ -1,12 +1,16 @@
 /** Links whose parents the store did not know when their children were restored: contract/redis/awaited.lua. */
+import { callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'
-import { linkAll } from './links.ts'
+import { linkAll, partitionOf } from './links.ts'
 import { whereAre } from './owners.ts'
 import { chunks, MAX_ITEMS_PER_CALL } from './per-partition.ts'
-import { bytesIn, idBytes, idText } from './wire.ts'
+import { bytesIn, ID_BYTES, idBytes, idText } from './wire.ts'
 
 /** Links that a sweep looks at. */
 const MOST_PER_SWEEP = 100
+/** Ms for which a child may be missing: it is stored after its links. No call lasts as long. */
+const MISSING = 3_600_000
+const MOST_MISSING = 10_000
 
 async function ask(
   { calls, queues }: StoreContext,
@@ -54,4 +58,29 @@ export async function lookForAwaited(context: StoreContext): Promise<void> {
   const links = await ask(context, 'all', [MOST_PER_SWEEP, context.awaitedFrom])
   context.awaitedFrom = (links.length === MOST_PER_SWEEP && links.at(-1)) || Buffer.alloc(0)
   await linkKnown(context, links)
+  await dropChildless(context, links)
 }
+
+/** Whose children are gone, nobody waits for. */
+async function dropChildless(context: StoreContext, links: readonly Buffer[]): Promise<void> {
+  const { childless } = context
+  const now = context.now() ?? performance.now()
+  const dropped: Buffer[] = []
+  const look = async (part: string, some: readonly Buffer[]) => {
+    const items = [Buffer.concat(some.flatMap((link) => [childOf(link), link.subarray(0, ID_BYTES)]))]
+    const linked = await callScript(context, 'linked', partitionOf(context, part), { items })
+    for (const [at, link] of some.entries()) {
+      const name = link.toString('latin1')
+      const since = childless.get(name)
+      if (linked[at] === 1) childless.delete(name)
+      else if (since !== undefined && now - since >= MISSING) dropped.push(link)
+      else if (since === undefined && childless.size < MOST_MISSING) childless.set(name, now)
+    }
+  }
+  const byPart = Map.groupBy(links, (link) => link.toString('utf8', 2 * ID_BYTES))
+  await Promise.all([...byPart].map(([part, some]) => look(part, some)))
+  await ask(context, 'drop', dropped)
+  for (const link of dropped) childless.delete(link.toString('latin1'))
+}
+
+const childOf = (link: Buffer): Buffer => link.subarray(ID_BYTES, 2 * ID_BYTES)

@@ -43,6 +43,8 @@ export interface StoreContext {
   awaitedCount: number
   /** Of these, the last one that a sweep has looked at; empty: none. */
   awaitedFrom: Buffer
+  /** Of these, those without a child, and since when sweeps have found it missing. */
+  readonly childless: Map<string, number>
   /** Claims whose ending got no answer: it may have taken effect, and will be sent again. */
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */

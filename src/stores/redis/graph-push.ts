@@ -8,7 +8,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { NewJob, PushOutcome } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { isMillpondError, MillpondError } from '../../values/errors.ts'
 import type { StoreContext } from './context.ts'
 import { adoptAll, decide, finishIn, linkAll, linkBytes } from './links.ts'
 import { kinOf } from './operations/relatives.ts'
@@ -69,6 +69,7 @@ class GraphPush {
   /** The ids of the jobs, one after the other. */
   readonly #ids: Buffer
   readonly #withins = new Set<string>()
+  #mayBeCommitted = false
 
   constructor(context: StoreContext, jobs: readonly NewJob[], whole: boolean, facts: Facts) {
     this.#context = context
@@ -83,6 +84,7 @@ class GraphPush {
       home: this.#homeOf(jobs[0]),
       alone: false,
       whole,
+      counts: new Map(),
       linksOf: (job) => this.#linksOf(job),
       partitions: new Set(),
       isHeld: false,
@@ -101,14 +103,27 @@ class GraphPush {
       if (this.#graph.whole && outcomes.some(isRefused)) return await this.#abort(this.#withheld(outcomes))
       if (this.#graph.alone) return await this.#replace(outcomes)
       if (!(await this.#link(outcomes))) return await this.#abort(undefined)
-      if (await decide(this.#context, this.#graph.id, this.#graph.home.part, 'committed')) await this.#start()
+      if (await this.#decide()) await this.#start()
       else {
         const message = 'push: the jobs were stored too slowly, and removed by a sweep; nothing was stored'
         throw new MillpondError('StoreUnavailable', message)
       }
       return await this.#replace(outcomes)
     } catch (error) {
-      await this.#abort(undefined)
+      if (!this.#mayBeCommitted) await this.#abort(undefined)
+      throw error
+    }
+  }
+
+  /** Where the answer is lost, whoever meets the jobs, or a sweep, goes by what was decided. */
+  async #decide(): Promise<boolean> {
+    const { id, home } = this.#graph
+    try {
+      this.#mayBeCommitted = true
+      this.#mayBeCommitted = await decide(this.#context, id, home.part, 'committed')
+      return this.#mayBeCommitted
+    } catch (error) {
+      if (isMillpondError(error, 'StoreFull') || isMillpondError(error, 'StoreBusy')) this.#mayBeCommitted = false
       throw error
     }
   }
@@ -134,8 +149,11 @@ class GraphPush {
   /** What a push replaces is replaced once the others are stored. */
   async #replace(outcomes: PushOutcome[]): Promise<PushOutcome[]> {
     const replacing = this.#jobs.filter((_, at) => outcomes[at]?.status === 'replaced')
-    if (replacing.length > 0) await pushBy(this.#context, replacing, { name: 'push' })
-    return outcomes
+    if (replacing.length === 0) return outcomes
+    const replaced = await pushBy(this.#context, replacing, { name: 'push' })
+    const failed = replaced.find(({ error }) => error !== undefined)
+    if (this.#graph.whole && failed?.error !== undefined) throw failed.error
+    return outcomes.map((outcome) => (outcome.status === 'replaced' ? (replaced.shift() ?? outcome) : outcome))
   }
 
   /** Makes the queues known, finds the parents, and gathers the children. */
@@ -144,6 +162,7 @@ class GraphPush {
     const names = [...new Set(this.#jobs.map(({ queue }) => queue))]
     await Promise.all(names.filter((name) => queues.known(name) === undefined).map((name) => queues.create(name)))
     for (const job of this.#jobs) this.#homes.push(this.#homeOf(job))
+    for (const { queue, count } of this.#homes) this.#graph.counts.set(queue, count)
     const others: string[] = []
     let links = 0
     for (const [at, job] of this.#jobs.entries()) {
@@ -316,7 +335,7 @@ class GraphPush {
       parts.push({ job, within, home: place === undefined ? this.#located.get(within) : this.#homes[place] })
     }
     // They are located anew, and found to be gone.
-    if ((await linkAll(this.#context, links)).size > 0) return false
+    if ((await linkAll(this.#context, links, this.#graph.id)).size > 0) return false
     for (const [within, own] of Map.groupBy(parts, (part) => part.within)) {
       const jobs = own.map(({ job }) => job)
       const home = own[0]?.home
@@ -351,7 +370,7 @@ class GraphPush {
       const waiting = await adoptAll(this.#context, within, pairs, true)
       const open = pairs.filter((_, at) => waiting[at])
       const own = open.map(({ id, home, child, part }) => ({ home, link: linkBytes(idBytes(id), child, part) }))
-      await linkAll(this.#context, own)
+      await linkAll(this.#context, own, this.#graph.id)
       const adopted = await adoptAll(this.#context, within, open, false)
       // Its own end may have been told to the child already.
       if ([...waiting, ...adopted].includes(false) && (await look('')) === undefined) return false

@@ -88,6 +88,7 @@ function contextOf(
     queueCount: 0,
     awaitedCount: 0,
     awaitedFrom: Buffer.alloc(0),
+    childless: new Map(),
     doubtfulEndings: new WeakSet(),
     rounds: 0,
   }

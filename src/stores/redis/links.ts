@@ -167,10 +167,34 @@ export async function finish(context: StoreContext, partition: Partition, graph:
   await finishIn(context, partition, graph, isCommitted)
 }
 
-/** Links to parents in their partitions. @returns the ids of the parents that are unknown there */
+/** Decides the graphs of which a script of the partition has told that jobs are held. @returns of each answer whether it does */
+export async function finishHeld(
+  context: StoreContext,
+  partition: Partition,
+  answers: readonly unknown[],
+): Promise<boolean[]> {
+  const held = new Map<string, { graph: Buffer; home: string }>()
+  const isHeld = answers.map((answer) => {
+    if (!Array.isArray(answer) || !HELD.equals(bytesIn(answer[0]))) return false
+    const graph = bytesIn(answer[1])
+    held.set(graph.toString('hex'), { graph, home: textIn(answer[2]) })
+    return true
+  })
+  for (const { graph, home } of held.values()) await finish(context, partition, graph, home)
+  return isHeld
+}
+
+const HELD = Buffer.from('held')
+
+/**
+ * Links to parents in their partitions. What graphs that are not decided have there may come to nothing: they are decided.
+ * @param graph the caller's own
+ * @returns the ids of the parents that are unknown there, or were not decided
+ */
 export async function linkAll(
   context: StoreContext,
   links: readonly { home: Partition; link: Buffer }[],
+  graph: Buffer = Buffer.alloc(0),
 ): Promise<Set<string>> {
   const unknown = new Set<string>()
   await Promise.all(
@@ -178,8 +202,9 @@ export async function linkAll(
       chunks(own, MAX_ITEMS_PER_CALL).map(async (some) => {
         const parts = some.map(({ link }) => link.toString('utf8', 2 * ID_BYTES))
         const bytes = Buffer.concat(some.map(({ link }) => link.subarray(0, 2 * ID_BYTES)))
-        const answers = await callScript(context, 'link', home, { head: [parts], items: [bytes], safe: true })
+        const answers = await callScript(context, 'link', home, { head: [parts], items: [bytes, graph], safe: true })
         for (const [at, { link }] of some.entries()) if (answers[at] !== 0) unknown.add(idText(link))
+        await finishHeld(context, home, answers)
       }),
     ),
   )

@@ -6,11 +6,11 @@ import { storedUnique } from '../../values/once.ts'
 import { SOON } from '../bells.ts'
 import { callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'
-import { finish } from './links.ts'
+import { finishHeld } from './links.ts'
 import { confirmListed, restoreSettings } from './operations/configure.ts'
 import { indexOf, type Partition, type Routed } from './partition.ts'
 import { askEach } from './per-partition.ts'
-import { bytesIn, encodedBytes, ID_BYTES, idsBytes, idText, inOnePiece, textIn } from './wire.ts'
+import { bytesIn, encodedBytes, ID_BYTES, idsBytes, idText, inOnePiece } from './wire.ts'
 
 export const homeOf = (partitions: readonly Partition[], job: Routed): Partition | undefined =>
   partitions[indexOf(partitions.length, job)]
@@ -37,6 +37,8 @@ export interface Graph {
   /** All of it is in one partition and one call, which decides. */
   alone: boolean
   whole: boolean
+  /** How many partitions its queues have, as its links know them. */
+  readonly counts: Map<string, number>
   /** Of a job, for stage.lua. */
   linksOf(job: NewJob): Links
   /** Where jobs of it were sent. */
@@ -177,7 +179,7 @@ const MAX_LINK_BYTES = 1_000_000
 /** As stage.lua takes them; of `count` jobs, the first ones. */
 function stagedArgs(graph: Graph, partition: Partition, jobs: readonly NewJob[]) {
   const { id, home, alone, whole } = graph
-  if (alone && partition.part !== home.part) {
+  if (graph.counts.get(partition.queue) !== partition.count) {
     const message = `the queue ${partition.queue} was split anew meanwhile; repeat the push`
     throw new MillpondError('StoreFailed', message, { queue: partition.queue })
   }
@@ -218,14 +220,8 @@ async function pushHeld(
   jobs: readonly NewJob[],
   given: { answers: readonly unknown[]; outcomes: PushOutcome[]; floor: number | null },
 ): Promise<void> {
-  const held = jobs.flatMap((job, at) => {
-    const answer = given.answers[at]
-    if (!Array.isArray(answer) || !HELD.equals(bytesIn(answer[0]))) return []
-    return [{ job, at, graph: bytesIn(answer[1]), home: textIn(answer[2]) }]
-  })
-  for (const [, [one]] of Map.groupBy(held, ({ graph }) => graph.toString('hex'))) {
-    if (one !== undefined) await finish(context, partition, one.graph, one.home)
-  }
+  const isHeld = await finishHeld(context, partition, given.answers)
+  const held = jobs.flatMap((job, at) => (isHeld[at] ? [{ job, at }] : []))
   if (held.length === 0) return
   if (script.name === 'stage') {
     script.graph.isHeld = true
@@ -244,7 +240,6 @@ async function pushHeld(
   }
 }
 
-const HELD = Buffer.from('held')
 const PUSHED = 0
 /** Instead of `listed`, of a firing. */
 const TOO_LATE = 2

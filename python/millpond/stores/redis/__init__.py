@@ -216,7 +216,7 @@ class RedisStore(Store):
         return self._firing(lambda each: each.fire(firings))
 
     def _firing(self, work: Callable[[scheduling.Firings], T]) -> T:
-        firings = scheduling.Firings(self._registry)
+        firings = scheduling.Firings(self._registry, self._links)
         try:
             return work(firings)
         finally:

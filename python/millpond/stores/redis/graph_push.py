@@ -54,13 +54,15 @@ class _GraphPush:
         self._located: dict[str, Part] = {}
         self._children: dict[str, list[bytes]] = {}
         self._used: set[Part] = set()
+        self._may_be_committed = False
 
     def run(self) -> list[Pushed] | None:
         """None: nothing was stored, and it is to begin again with the facts."""
         try:
             outcomes = self._try()
         except MillpondError:
-            self._finish(False)
+            if not self._may_be_committed:
+                self._finish(False)
             raise
         if outcomes is None:
             self._finish(False)
@@ -68,7 +70,8 @@ class _GraphPush:
 
     def _try(self) -> list[Pushed] | None:
         self._plan()
-        staging = Staging(self._id, self._homes[0].name if self._homes else "", self._whole, self._staged, self._links)
+        counts = {job.queue: self._registry.known[job.queue] for job in self._jobs}
+        staging = Staging(self._id, self._homes[0].name if self._homes else "", self._whole, counts, self._staged, self._links)
         pusher = Pusher(self._registry, self._jobs, staging=staging)
         self._pushers.append(pusher)
         try:
@@ -90,16 +93,30 @@ class _GraphPush:
         if not self._link(outcomes):
             return None
         home = self._homes[0].name
-        if not self._links.decide(self._id, home, "committed"):
+        if not self._decide(home):
             raise MillpondError("StoreUnavailable", "push: the jobs were stored too slowly, and removed by a sweep; nothing was stored")
         # What cannot be started now, a sweep starts.
         if self._finish(True):
             self._links.forget(self._id, home)
         if replacing := [job for job, each in zip(self._jobs, outcomes, strict=True) if each.status == "replaced"]:
             # What a push replaces is replaced once the others are stored.
-            self._pushers.append(Pusher(self._registry, replacing))
-            self._pushers[-1].outcomes()
+            self._pushers.append(Pusher(self._registry, replacing, links=self._links))
+            replaced = self._pushers[-1].outcomes()
+            if self._whole and (failed := [each.error for each in replaced if each.error]):
+                raise failed[0]
+            told = iter(replaced)
+            return [next(told) if each.status == "replaced" else each for each in outcomes]
         return outcomes
+
+    def _decide(self, home: str) -> bool:
+        """Where the answer is lost, whoever meets the jobs, or a sweep, goes by what was decided."""
+        self._may_be_committed = True
+        try:
+            self._may_be_committed = self._links.decide(self._id, home, "committed")
+        except MillpondError as error:
+            self._may_be_committed = error.code not in ("StoreFull", "StoreBusy")
+            raise
+        return self._may_be_committed
 
     def _plan(self) -> None:
         """Makes the queues known, finds the parents, and gathers the children."""
@@ -203,7 +220,7 @@ class _GraphPush:
             if job.within:
                 withins.setdefault(job.within, []).append(job)
         # They are located anew, and found to be gone.
-        if self._links.link(links):
+        if self._links.link(links, self._id):
             return False
         return all(self._adopt(id, jobs, outcomes) for id, jobs in withins.items())
 
@@ -234,7 +251,7 @@ class _GraphPush:
             ]  # fmt: skip
             waiting = self._links.adopt(within, pairs, True)
             opened = [pair for pair, waits in zip(pairs, waiting, strict=True) if waits]
-            self._links.link((self._homes[self._places[id]], to_bytes(id) + link) for id, link in opened)
+            self._links.link(((self._homes[self._places[id]], to_bytes(id) + link) for id, link in opened), self._id)
             adopted = self._links.adopt(within, opened, False)
             # Its own end may have been told to the child already.
             if not all((*waiting, *adopted)) and not look(b""):

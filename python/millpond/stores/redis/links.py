@@ -108,8 +108,9 @@ class Links:
         if is_committed:
             self._notifier.ring("work", part.queue)
 
-    def link(self, links: Iterable[tuple[Part, bytes]]) -> set[str]:
-        """Links to parents in their partitions. The answer is the parents that are unknown there."""
+    def link(self, links: Iterable[tuple[Part, bytes]], graph: bytes = b"") -> set[str]:
+        """Links to parents in their partitions; `graph`: the caller's own. What other graphs that are not decided have there may come to nothing:
+        they are decided. The answer is the parents that are unknown there, or were not decided."""
         by_part: dict[Part, list[bytes]] = {}
         for home, link in links:
             by_part.setdefault(home, []).append(link)
@@ -117,8 +118,10 @@ class Links:
         for home, own in by_part.items():
             for some in chunks(own):
                 parts = [link[2 * ID :].decode() for link in some]
-                answer = self._connection.on_part("link", home, [parts], [b"".join(link[: 2 * ID] for link in some)])
+                answer = self._connection.on_part("link", home, [parts], [b"".join(link[: 2 * ID] for link in some), graph])
                 unknown |= {to_id(link[:ID]) for link, outcome in zip(some, answer, strict=True) if outcome}
+                for held, decides in {(each[1], each[2]) for each in answer if isinstance(each, list)}:
+                    self.finish(home, held, decides.decode())
         return unknown
 
     def adopt(self, within: str, pairs: Sequence[tuple[str, bytes]], only_look: bool) -> list[bool]:

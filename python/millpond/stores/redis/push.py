@@ -18,12 +18,13 @@ MOST_LINK_BYTES = 1_000_000
 
 @dataclass
 class Staging:
-    """Jobs that wait until it is decided about all of them. `of`: a job as stage.lua takes it. `parts`: where jobs were sent. `is_held`: a
-    job met one of a graph that was not decided; it is by now."""
+    """Jobs that wait until it is decided about all of them. `counts`: how many partitions their queues have, as their links know them. `of`: a
+    job as stage.lua takes it. `parts`: where jobs were sent. `is_held`: a job met one of a graph that was not decided; it is by now."""
 
     id: bytes
     home: str
     whole: bool
+    counts: dict[str, int]
     of: Callable[[NewJob], tuple[bytes, bytes, int, bytes]]
     links: Links
     parts: set[Part] = field(default_factory=set)
@@ -104,6 +105,8 @@ class Pusher:
         jobs = [self.jobs[at] for at in chunk]
         staged_head, staged_items = list[object](), list[bytes]()
         if self._staging:
+            if self._staging.counts[part.queue] != self._registry.known[part.queue]:
+                raise MillpondError("StoreFailed", f"the queue {part.queue} was split anew meanwhile; repeat the push")
             count, staged_head, staged_items = self._staging.arguments(jobs)
             if count < len(chunk):
                 return [*self._push_part(part, chunk[:count], floor), *self._push_part(part, chunk[count:], floor)]

@@ -13,6 +13,7 @@ from millpond.schedules import (
     MOST_DUE, STILL_DECLARED, Declaration, DeclareOutcome, Fired, Firing, ScheduledJob, ScheduleRecord,
 )
 from millpond.stores.redis.connection import chunks
+from millpond.stores.redis.links import Links
 from millpond.stores.redis.push import Decision, Pusher
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part, partition_of
@@ -52,8 +53,8 @@ def remove_schedule(registry: Registry, name: str) -> bool:
 class Firings:
     """`pushers`: what they have pushed, for bells and lost settings."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry, self.pushers = registry, list[Pusher]()
+    def __init__(self, registry: Registry, links: Links) -> None:
+        self._registry, self._links, self.pushers = registry, links, list[Pusher]()
 
     def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
         roomy = self._with_room(firings)
@@ -82,7 +83,7 @@ class Firings:
         return Decision(now, since), [answer == 1 for answer in taken]
 
     def _finish(self, lists: Sequence[Sequence[NewJob]], decision: Decision) -> list[Sequence[Pushed]]:
-        pusher = Pusher(self._registry, [job for jobs in lists for job in jobs], decision)
+        pusher = Pusher(self._registry, [job for jobs in lists for job in jobs], decision, links=self._links)
         self.pushers.append(pusher)
         left = iter(pusher.outcomes())
         pushed = [[next(left) for _ in jobs] for jobs in lists]
