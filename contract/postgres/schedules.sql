@@ -135,6 +135,8 @@ declare
   item       record;
 begin
   perform read_committed();
+  perform enter_rooms(array(
+    select distinct given.jobs -> 0 ->> 'queue' from json_to_recordset(fire.firings) as given(jobs json)));
   for item in
     select given.* from rows from (
       json_to_recordset(fire.firings) as (name text, version text, expected bigint, next bigint, jobs json)
