@@ -472,7 +472,8 @@ begin
   end if;
   v_move := note_pushed(v_id, v_waiting, v_later_on, v_blocked);
   if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
-  if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', v_now)); end if;
+  -- Held: a child may be due later.
+  if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', enter_later(push_jobs.own, push_jobs.now))); end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
     if v_sees then perform ring('work', v_name, push_jobs.own);

@@ -163,6 +163,44 @@ describe('the marks from which sweeps look', { skip }, () => {
       }
     }))
 
+  test('do not pass what a job that is cancelled at once lets go, in a transaction of the caller', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store, schema) => {
+        const [dead, whole] = [job(), job()]
+        await store.operations.push({ jobs: [dead, whole] })
+        await store.operations.cancel({ ids: [dead.id] })
+        const part = job({ after: [whole.id] })
+        const later = job({ after: [part.id], onDead: 'run', runAt: clock.now + 61_000 })
+        await store.operations.push({ jobs: [part, later] })
+        clock.now += 60_000
+        await store.operations.sweep({ limit: 10 })
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        try {
+          await client.query('begin')
+          const failed = {
+            id: randomUUID(),
+            queue: 'emails',
+            priority: 4,
+            data: 'j1',
+            after: [dead.id],
+            within: whole.id,
+          }
+          await client.query(`select ${schema}.push_graph($1, false, $2)`, [JSON.stringify([failed]), clock.now])
+          clock.now += 5000
+          await store.operations.sweep({ limit: 10 })
+          await client.query('commit')
+        } finally {
+          await client.end()
+        }
+        assert.equal((await store.operations.find({ ids: [later.id] }))[0]?.state, 'scheduled')
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 1)
+      },
+      { clock: () => clock.now },
+    )
+  })
+
   test('do not pass a follower that became due in the very millisecond of another job', async () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
