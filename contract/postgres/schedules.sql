@@ -27,14 +27,13 @@ end $$;
 
 -- What a library checks, for whoever may call these functions: a schedule of which no job can be made would keep the others of its call
 -- from firing.
-create or replace function millpond.check_schedule(p_name text, p_missed text, p_jitter bigint, p_job json) returns void
+create or replace function millpond.check_schedule(p_missed text, p_jitter bigint, p_job json) returns void
 language plpgsql as $$
 declare
   v_data constant text := p_job ->> 'data';
 begin
-  if coalesce(p_name, '') !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$'
-    or coalesce(p_job ->> 'queue', '') !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
-    raise exception 'InvalidName: a schedule or queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
+  if coalesce(p_job ->> 'queue', '') !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
+    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
       using errcode = '22023';
   elsif coalesce(p_missed, '') not in ('once', 'skip', 'all') then
     raise exception 'InvalidOption: missed is once, skip or all' using errcode = '22023';
@@ -80,7 +79,7 @@ begin
     ) with ordinality as given(name, version, line, tz, missed, jitter, starts, ends, paused, again, job, nth)
     order by name collate "C", nth
   loop
-    perform check_schedule(item.name, item.missed, item.jitter, item.job);
+    perform check_schedule(item.missed, item.jitter, item.job);
     loop
       v_outcome := 'unknown';
       if not item.again then

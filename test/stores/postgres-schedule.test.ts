@@ -80,12 +80,7 @@ describe('schedules from SQL', { skip: missingReason('postgres') }, () => {
         { data: 'x' },
         { data: null },
       ]
-      const bad = [
-        { name: '' },
-        { missed: 'never' },
-        { jitter: -1 },
-        ...jobs.map((each) => ({ job: { ...job, ...each } })),
-      ]
+      const bad = [{ missed: 'never' }, { jitter: -1 }, ...jobs.map((each) => ({ job: { ...job, ...each } }))]
       for (const each of bad) {
         await assert.rejects(declare({ ...good, ...each }), { code: '22023' }, JSON.stringify(each))
       }
