@@ -29,7 +29,7 @@ declare
   v_place bigint := split_part(bulk.after, '.', 3)::bigint;
   v_bytes bigint := 0;
   v_rows  tid[]  := '{}';
-  v_ids   uuid[];
+  v_ids   uuid[] := '{}';
   v_tests text[] := '{true}';
   v_test  text;
   v_look_at text;
@@ -86,7 +86,9 @@ begin
     v_bytes := v_bytes + coalesce(v_job.bytes, 0);
     if v_job.matches then
       bulk.matched := bulk.matched + 1;
-      if bulk."limit" > 0 then v_rows[bulk.matched] := v_job.row;
+      if bulk."limit" > 0 then
+        v_rows[bulk.matched] := v_job.row;
+        v_ids[bulk.matched] := v_job.id;
       elsif bulk.matched <= 10 then bulk.sample := bulk.sample || v_job.id;
       end if;
     end if;
@@ -97,9 +99,11 @@ begin
   end if;
   if cardinality(v_rows) = 0 then return; end if;
 
-  -- The very rows that passed: one that has changed since lies elsewhere.
-  execute format('select array(select id from %I where ctid = any ($1) and queue = $2 and state = $3 order by id for update skip locked)',
-    v_table) using v_rows, v_queue, bulk.state into v_ids;
+  -- The very rows that passed: one that has changed since lies elsewhere. By their ids as well, as each segment of `done` has rows at the
+  -- same places.
+  execute format('select array(select id from %I where ctid = any ($1) and id = any ($2) and queue = $3 and state = $4
+    order by id for update skip locked)', v_table) using v_rows, v_ids, v_queue, bulk.state into v_ids;
+  if cardinality(v_ids) = 0 then return; end if;
   bulk.changed := case bulk.change
     when 'requeue' then (select cardinality(queues) from requeue(ids => v_ids, now => bulk.at))
     when 'cancel' then cardinality(cancel(v_ids, bulk.at))

@@ -37,9 +37,9 @@ end $$;
 create or replace function millpond.is_stirring(p_queue text) returns boolean
 language plpgsql as $$
 begin
-  if not pg_try_advisory_lock(hashtext('millpond work'), hashtext(p_queue)) then return true; end if;
-  perform pg_advisory_unlock(hashtext('millpond work'), hashtext(p_queue));
-  return false;
+  -- One expression: between two statements a call can be cancelled, and the session would keep the lock.
+  return case when pg_try_advisory_lock(hashtext('millpond work'), hashtext(p_queue))
+    then not pg_advisory_unlock(hashtext('millpond work'), hashtext(p_queue)) else true end;
 end $$;
 
 create or replace function millpond.claim(

@@ -85,9 +85,9 @@ begin
       code = v_after.code, operator = v_after.operator
     where id = v_queue;
   end if;
-  -- What is kept may be due sooner now.
+  -- What is kept may be due sooner now. All rows: a sweep that is under way may be about to set them.
   if (v_after.keep_done, v_after.keep_dead) is distinct from (v_before.keep_done, v_before.keep_dead) then
-    update segments set look_at = null where look_at is not null;
+    update segments set look_at = null;
   end if;
   select jsonb_object_agg(name, v_apply -> name) into v_limits
   from unnest(array['running', 'rate', 'grouped', 'groupRunning', 'groupRate']) as name where v_apply ? name;

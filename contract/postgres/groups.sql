@@ -58,7 +58,8 @@ declare
 begin
   select each.* into v_limits from limits as each join queues as q on q.id = each.queue where q.name = groups.queue;
   if v_limits.grouped is not true then return; end if;
-  if groups."group" is not null then v_names := array(select groups."group" where groups.after is null or groups."group" > groups.after);
+  if groups."group" is not null then
+    v_names := array(select groups."group" where groups.after is null or groups."group" > groups.after collate "C");
   else
     -- From name to name through the indexes, each at least the one before and a character: so no other group is looked at, however many
     -- there are, and none is left out that has something.
@@ -85,5 +86,5 @@ begin
       ) as job
     ) as waits
     where waits.waiting > 0 or running > 0 or own is not null
-    order by name limit groups."limit";
+    order by name collate "C" limit groups."limit";
 end $$;

@@ -30,5 +30,7 @@ begin
       coalesce((limit_group.limits ->> 'weight')::double precision, 1));
   end if;
   insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
+  -- Those who cannot LISTEN see that something came.
+  insert into moves (queue, segment, was, becomes, cause, count) values (v_queue, -1, 'waiting', 'waiting', 'update', 1);
   perform ring('work', limit_group.queue);
 end $$;

@@ -5,8 +5,8 @@
 -- In:  the names of the queues that they are concerned with; null: all.
 -- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that
 --      name; for a queue that is there no more, ring room, finished and cancelled. They follow how often a job became scheduled or
---      waiting (with limits: or ceased to run), and the limits and the pause; how often one left blocked, scheduled or waiting, and the
---      capacity (null: none); how often one ended; and how often one was cancelled while running.
+--      waiting (with limits: or ceased to run, or to wait but for a start), and the limits and the pause; how often one left blocked,
+--      scheduled or waiting, and the capacity (null: none); how often one ended; and how often one was cancelled while running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
 language plpgsql security definer
@@ -22,7 +22,8 @@ begin
     from unnest(coalesce(watch.queues, array(select name from queues))) as given(name)
     join queues as q on q.name = given.name cross join lateral (
       select
-        coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
+        coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting')
+          or q.limits is not null and was in ('waiting', 'running') and becomes <> 'running'), 0) as ready,
         coalesce(sum(count) filter (where was in ('blocked', 'scheduled', 'waiting')
           and becomes not in ('blocked', 'scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where cause in ('complete', 'cancel', 'remove') or becomes = 'dead'), 0) as finished,

@@ -127,6 +127,16 @@ begin
   return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('blocked', 'scheduled', 'waiting')), 0);
 end $$;
 
+-- Locks the room of those of these queues that have a capacity, in one order for all: so that two calls for several queues cannot wait for
+-- each other. To be called before the first `room_in`.
+create or replace function millpond.enter_rooms(p_queues text[]) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millpond room'), id) from (
+    select id from millpond.queues where name = any (p_queues) and capacity is not null order by id offset 0
+  ) as bounded;
+end $$;
+
 -- Notes that jobs were pushed, once for all of a queue and state. Returns the number of the note.
 create or replace function millpond.note_pushed(p_queue integer, p_waiting integer, p_scheduled integer, p_blocked integer) returns bigint
 language sql as $$
@@ -336,6 +346,9 @@ begin
         if not v_sees then
           raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
         end if;
+        if not v_bounded then
+          perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
+        end if;
         v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
         v_bounded := true;
       end if;
@@ -459,7 +472,8 @@ begin
   end if;
   v_move := note_pushed(v_id, v_waiting, v_later_on, v_blocked);
   if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
-  if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', v_now)); end if;
+  -- Held: a child may be due later.
+  if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', enter_later(push_jobs.own, push_jobs.now))); end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
     if v_sees then perform ring('work', v_name, push_jobs.own);

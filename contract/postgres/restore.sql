@@ -223,8 +223,8 @@ begin
     end if;
     v_outcomes := v_outcomes || 'restored'::text;
   end loop;
-  -- What is kept in them may be due sooner now.
-  update segments set look_at = null where segment = any (v_segments) and look_at is not null;
+  -- What is kept in them may be due sooner now. All of them: as in configure.
+  update segments set look_at = null where segment = any (v_segments);
   for given in select state, array_agg(parent) as ids from unnest(v_ended) group by state order by state loop
     v_ring := v_ring || end_of(given.ids, given.state, v_now);
   end loop;

@@ -25,6 +25,27 @@ begin
     'declared', p_schedule.seen_at + millpond.declared_for() > p_now, 'lastAt', p_schedule.last_at, 'job', p_schedule.job);
 end $$;
 
+-- What a library checks, for whoever may call these functions: a schedule of which no job can be made would keep the others of its call
+-- from firing.
+create or replace function millpond.check_schedule(p_missed text, p_jitter bigint, p_job json) returns void
+language plpgsql as $$
+declare
+  v_data constant text := p_job ->> 'data';
+begin
+  if coalesce(p_job ->> 'queue', '') !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
+    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit'
+      using errcode = '22023';
+  elsif coalesce(p_missed, '') not in ('once', 'skip', 'all') then
+    raise exception 'InvalidOption: missed is once, skip or all' using errcode = '22023';
+  elsif coalesce(p_jitter, -1) not between 0 and 3155760000000 then
+    raise exception 'InvalidOption: jitter is at least 0 ms' using errcode = '22023';
+  elsif coalesce(octet_length(millpond.text_of(v_data)), octet_length(millpond.bytes_of(v_data)), 16777217) > 16777216 then
+    raise exception 'InvalidOption: the data of a job is a tagged text, and has 16777216 bytes at most' using errcode = '22023';
+  end if;
+  perform millpond.check_job((p_job ->> 'priority')::smallint, 0, (p_job ->> 'attempts')::integer, (p_job ->> 'timeout')::bigint,
+    p_job ->> 'key', p_job ->> 'group', coalesce((p_job ->> 'cost')::integer, 1), null);
+end $$;
+
 create or replace function millpond.declare_schedules(items json, now bigint default null) returns text[]
 language plpgsql security definer set search_path = millpond, pg_temp
 as $$
@@ -58,6 +79,7 @@ begin
     ) with ordinality as given(name, version, line, tz, missed, jitter, starts, ends, paused, again, job, nth)
     order by name collate "C", nth
   loop
+    perform check_schedule(item.missed, item.jitter, item.job);
     loop
       v_outcome := 'unknown';
       if not item.again then
@@ -135,6 +157,8 @@ declare
   item       record;
 begin
   perform read_committed();
+  perform enter_rooms(array(
+    select distinct given.jobs -> 0 ->> 'queue' from json_to_recordset(fire.firings) as given(jobs json)));
   for item in
     select given.* from rows from (
       json_to_recordset(fire.firings) as (name text, version text, expected bigint, next bigint, jobs json)

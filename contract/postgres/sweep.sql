@@ -70,6 +70,8 @@ declare
   v_state   text;
   v_queue   record;
 begin
+  -- Whoever changes how long jobs are kept, or restores some, and has this looked at again, comes before or after this.
+  perform from millpond.segments where segment = p_segment for no key update;
   -- What finishes from now on.
   select p_now + min(case when p_segment < 0 then keep_dead else keep_done end) into v_next
   from millpond.queues where case when p_segment < 0 then keep_dead else keep_done end > 0;
@@ -248,8 +250,9 @@ begin
   select case when v_whole then 0 else last_value end into v_idle from swept_idle;
   select forget_at into v_idle from groups where forget_at <= v_now and forget_at >= v_idle order by forget_at limit 1;
   if v_moves then
-    -- The place first, as it is read last: with the old time it is no later than the new mark.
-    perform setval('swept_place', case when v_due <= v_held.due then v_place else 0 end);
+    -- The place first, as it is read last: with the old time it is no later than the new mark. A follower may become due at the time that
+    -- is held, or now, and have an earlier place than the first job.
+    perform setval('swept_place', case when v_due < v_held.due then v_place else 0 end);
     perform setval('swept_due', least(v_due, v_held.due)), setval('swept_leases', least(v_lease, v_held.leases)),
       setval('swept_idle', least(v_idle, v_held.leases));
   end if;

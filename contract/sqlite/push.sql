@@ -21,10 +21,11 @@ on conflict do nothing
 --      ids one after the other, 36 characters each. (A list of pairs takes a quarter more: each pair would be written out and read again.)
 -- Out: changes: all of them. If an id is known, or there twice, it fails with SQLITE_CONSTRAINT (19) and stores
 -- nothing: insert each by itself. Only where the queue has room for all.
+-- A character of an id has two bytes in a file whose encoding is UTF-16.
 insert into millpond_jobs
   (id, queue, state, priority, fence, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
 select
-  cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text),
+  cast(substr(cast(:ids as blob), 36 * length(cast('0' as blob)) * key + 1, 36 * length(cast('0' as blob))) as text),
   :queue, :state, :priority, ifnull((select value from millpond_meta where key = 'removed'), 0),
   :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
 from json_each(:bodies)

@@ -150,6 +150,50 @@ describe('what happens in psql', { skip }, () => {
   })
 })
 
+describe('what those see who cannot LISTEN', { skip }, () => {
+  const rung = async (change: (store: Store, id: string) => Promise<unknown>) =>
+    withStore(async (store, schema) => {
+      const first = job({ group: 'a', cost: 2 })
+      await store.operations.configure({ queue: 'emails', groupRate: { count: 1, per: 1000, burst: 2 } })
+      await store.operations.push({ jobs: [first, job({ group: 'a' })] })
+      const seen = async () =>
+        (await server(`select watch ->> 'work' as work from ${schema}.watch() as watch`))[0]?.work
+      const before = await seen()
+      await change(store, first.id)
+      assert.notEqual(await seen(), before)
+    })
+
+  test('the limits of a group', () =>
+    rung((store) =>
+      store.operations.limitGroup({ queue: 'emails', group: 'a', limits: { running: 9, rate: null, weight: 1 } }),
+    ))
+
+  test('a job left its line before it was started, so that the one behind it may start', async () => {
+    await rung((store, id) => store.operations.cancel({ ids: [id] }))
+    await rung((store, id) => store.operations.remove({ ids: [id] }))
+  })
+})
+
+test('a claim that is cancelled keeps no lock of the session', { skip }, () =>
+  withStore(async (_, schema) => {
+    const client = new pg.Client(urlOf('postgres'))
+    await client.connect()
+    try {
+      await client.query(`set statement_timeout = 10`)
+      const looks = `do $$ begin loop perform ${schema}.is_stirring('emails'); end loop; end $$`
+      for (let left = 20; left > 0; left--) {
+        await assert.rejects(client.query(looks), { code: '57014' })
+        const { rows } = await client.query(
+          `select count(*)::integer as kept from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+        )
+        assert.equal(rows[0].kept, 0)
+      }
+    } finally {
+      await client.end()
+    }
+  }),
+)
+
 test('a text that ends as our quotes begin is kept', { skip: missingReason('pgbouncer') }, async () => {
   const { store, dispose } = await openPostgres(urlOf('pgbouncer'))
   try {

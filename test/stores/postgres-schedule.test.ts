@@ -53,4 +53,39 @@ describe('schedules from SQL', { skip: missingReason('postgres') }, () => {
       assert.deepEqual(await store.operations.schedules({ limit: 1 }), [])
     })
   })
+
+  test('those that no job can be made of are refused, by whatever function: a firing would fail with all others of its call', () =>
+    withStore(async (store, schema) => {
+      const job = {
+        queue: 'q',
+        priority: 4,
+        key: null,
+        group: null,
+        cost: 1,
+        attempts: null,
+        timeout: null,
+        data: 'j1',
+      }
+      const good = {
+        ...{ name: 's', version: '1', when: '@daily', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null },
+        ...{ paused: false, again: false, job },
+      }
+      const declare = (item: object) => server(`select ${schema}.declare_schedules($1)`, [JSON.stringify([item])])
+      const jobs = [
+        { queue: '' },
+        { priority: 10 },
+        { attempts: 0 },
+        { cost: 0 },
+        { key: '' },
+        { data: 'x' },
+        { data: null },
+      ]
+      const bad = [{ missed: 'never' }, { jitter: -1 }, ...jobs.map((each) => ({ job: { ...job, ...each } }))]
+      for (const each of bad) {
+        await assert.rejects(declare({ ...good, ...each }), { code: '22023' }, JSON.stringify(each))
+      }
+      assert.deepEqual(await store.operations.schedules({ limit: 1 }), [])
+      await declare(good)
+      assert.equal((await only(store)).name, 's')
+    }))
 })

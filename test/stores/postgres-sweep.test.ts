@@ -162,9 +162,109 @@ describe('the marks from which sweeps look', { skip }, () => {
         await client.end()
       }
     }))
+
+  test('do not pass what a job that is cancelled at once lets go, in a transaction of the caller', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store, schema) => {
+        const [dead, whole] = [job(), job()]
+        await store.operations.push({ jobs: [dead, whole] })
+        await store.operations.cancel({ ids: [dead.id] })
+        const part = job({ after: [whole.id] })
+        const later = job({ after: [part.id], onDead: 'run', runAt: clock.now + 61_000 })
+        await store.operations.push({ jobs: [part, later] })
+        clock.now += 60_000
+        await store.operations.sweep({ limit: 10 })
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        try {
+          await client.query('begin')
+          const failed = {
+            id: randomUUID(),
+            queue: 'emails',
+            priority: 4,
+            data: 'j1',
+            after: [dead.id],
+            within: whole.id,
+          }
+          await client.query(`select ${schema}.push_graph($1, false, $2)`, [JSON.stringify([failed]), clock.now])
+          clock.now += 5000
+          await store.operations.sweep({ limit: 10 })
+          await client.query('commit')
+        } finally {
+          await client.end()
+        }
+        assert.equal((await store.operations.find({ ids: [later.id] }))[0]?.state, 'scheduled')
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 1)
+      },
+      { clock: () => clock.now },
+    )
+  })
+
+  test('do not pass a follower that became due in the very millisecond of another job', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store) => {
+        const [one, follower] = [job({ key: 'k', attempts: 1 }), job({ key: 'k', once: { follow: true } })]
+        await store.operations.push({ jobs: [one] })
+        await store.operations.claim({ queue: one.queue, worker: 'w', limit: 1, lease: 1000 })
+        await store.operations.push({ jobs: [follower, job({ delay: 1000 })] })
+        await store.operations.sweep({ limit: 10 })
+        clock.now += 1000
+        // The last lease ends, so the follower is due, at an earlier place than the job that this sweep has begun with.
+        const { lost, promoted } = await store.operations.sweep({ limit: 10 })
+        assert.deepEqual([lost.length, promoted], [1, 1])
+        clock.now += 1000
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 1)
+      },
+      { clock: () => clock.now },
+    )
+  })
 })
 
 describe('a sweep', { skip }, () => {
+  test('looks anew at what is kept where that was changed while it was under way', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) }
+    await withStore(
+      async (store, schema) => {
+        const [first, second] = [job(), job()]
+        for (const each of [first, second]) {
+          await store.operations.push({ jobs: [each] })
+          const items = (await claimAll(store)).map((claimed) => ({ ...claimed, result: null }))
+          await store.operations.complete({ queue: 'emails', items })
+          clock.now += 50 * 60_000
+        }
+        const holder = new pg.Client(urlOf('postgres'))
+        await holder.connect()
+        const waits = async () =>
+          (
+            await server(
+              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.sweep%'`,
+            )
+          ).length > 0
+        try {
+          await holder.query('begin')
+          await holder.query(`select from ${schema}.done where id = $1 for update`, [first.id])
+          const sweeping = store.operations.sweep({ limit: 10 })
+          await until(waits, 'the sweep to come to the row')
+          let changed = false
+          const changing = store.operations.configure({ queue: 'emails', keepDone: 60_000 }).then(() => {
+            changed = true
+          })
+          const text = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.configure%'`
+          await until(async () => changed || (await server(text)).length > 0, 'the change, or that it waits')
+          await holder.query('rollback')
+          await Promise.all([sweeping, changing])
+        } finally {
+          await holder.end()
+        }
+        await store.operations.sweep({ limit: 10 })
+        assert.deepEqual(await store.operations.find({ ids: [first.id, second.id] }), [null, null])
+      },
+      { clock: () => clock.now },
+    )
+  })
+
   test('does not wait for whoever reads the jobs', async () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
     await withStore(

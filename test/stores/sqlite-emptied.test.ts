@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { isMillpondError } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
+import { newId } from '../../src/values/ids.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const TABLES = [
@@ -169,4 +170,16 @@ test('tables that are missing, or other ones without a version, are StoreCorrupt
   await anew.operations.push({ jobs: [job()] })
   assert.equal((await claim(anew))[0]?.attempt, 1)
   await anew.close()
+})
+
+test('in a file whose texts are UTF-16, jobs that are pushed together keep their ids', async () => {
+  const path = newPath()
+  change(path, (db) => db.exec(`pragma encoding = 'UTF-16'; create table own (text text)`))
+  const store = await openAt(path)
+  const jobs = [job({ id: newId(), fresh: true }), job({ id: newId(), fresh: true })]
+  await store.operations.push({ jobs })
+  assert.deepEqual(
+    (await claim(store)).map(({ id }) => id),
+    jobs.map(({ id }) => id),
+  )
 })
