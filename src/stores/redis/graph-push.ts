@@ -69,6 +69,8 @@ class GraphPush {
   /** The ids of the jobs, one after the other. */
   readonly #ids: Buffer
   readonly #withins = new Set<string>()
+  /** It was sent that the jobs start. */
+  #mayStart = false
 
   constructor(context: StoreContext, jobs: readonly NewJob[], whole: boolean, facts: Facts) {
     this.#context = context
@@ -101,14 +103,17 @@ class GraphPush {
       if (this.#graph.whole && outcomes.some(isRefused)) return await this.#abort(this.#withheld(outcomes))
       if (this.#graph.alone) return await this.#replace(outcomes)
       if (!(await this.#link(outcomes))) return await this.#abort(undefined)
+      this.#mayStart = true
       if (await decide(this.#context, this.#graph.id, this.#graph.home.part, 'committed')) await this.#start()
       else {
+        this.#mayStart = false
         const message = 'push: the jobs were stored too slowly, and removed by a sweep; nothing was stored'
         throw new MillpondError('StoreUnavailable', message)
       }
       return await this.#replace(outcomes)
     } catch (error) {
-      await this.#abort(undefined)
+      // Where the answer was lost, others may have started some of the jobs already: a sweep goes by what was decided.
+      if (!this.#mayStart) await this.#abort(undefined)
       throw error
     }
   }

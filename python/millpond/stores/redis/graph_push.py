@@ -54,13 +54,17 @@ class _GraphPush:
         self._located: dict[str, Part] = {}
         self._children: dict[str, list[bytes]] = {}
         self._used: set[Part] = set()
+        self._may_start = False
+        """It was sent that the jobs start."""
 
     def run(self) -> list[Pushed] | None:
         """None: nothing was stored, and it is to begin again with the facts."""
         try:
             outcomes = self._try()
         except MillpondError:
-            self._finish(False)
+            # Where the answer was lost, others may have started some of the jobs already: a sweep goes by what was decided.
+            if not self._may_start:
+                self._finish(False)
             raise
         if outcomes is None:
             self._finish(False)
@@ -89,8 +93,9 @@ class _GraphPush:
             return self._withheld(outcomes)
         if not self._link(outcomes):
             return None
-        home = self._homes[0].name
+        home, self._may_start = self._homes[0].name, True
         if not self._links.decide(self._id, home, "committed"):
+            self._may_start = False
             raise MillpondError("StoreUnavailable", "push: the jobs were stored too slowly, and removed by a sweep; nothing was stored")
         # What cannot be started now, a sweep starts.
         if self._finish(True):
