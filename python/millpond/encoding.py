@@ -99,7 +99,8 @@ def _plain(value: object, depth: int) -> Value:
         return [_plain(each, depth + 1) for each in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(each, depth + 1) for key, each in value.items()}
-    raise MillpondError("PayloadNotEncodable", f"no encoding carries {type(value).__name__}: {value!r:.100}")
+    what = "a dict with keys that are no text" if isinstance(value, dict) else type(value).__name__
+    raise MillpondError("PayloadNotEncodable", f"no encoding carries {what}")
 
 
 def well_formed(text: str) -> str:
@@ -195,10 +196,10 @@ def _object(pairs: list[tuple[object, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if not isinstance(key, str) or key == "__proto__":
-            raise ValueError(f"the key {key!r}")
+            raise ValueError("a key that is no text, or __proto__")
         found[key] = value
     return found
 
 
-def _refuse(*args: object) -> Value:
-    raise ValueError(f"unknown: {args!r:.100}")
+def _refuse(*_: object) -> Value:
+    raise ValueError("a constant or an extension")

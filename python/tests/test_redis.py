@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as ConnectionLost
 
+from millpond.contract import DEFAULTS
 from millpond.errors import MillpondError
 from millpond.ids import new_id
 from millpond.jobs import Completion, Extension, JobFilter, JobUpdate, Release, Removed
@@ -18,8 +19,8 @@ from millpond.rate import Rate
 from millpond.schedules import Declaration, Firing, ScheduledJob
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.connection import script
-from millpond.stores.redis.routing import shared_key
-from tests.stores import drain, job, refuses, server
+from millpond.stores.redis.routing import Part, shared_key
+from tests.stores import Clock, drain, job, refuses, server
 
 
 @pytest.fixture
@@ -271,3 +272,54 @@ def test_a_pause_holds_all_partitions(redis_store: RedisStore) -> None:
     assert store.release("q", [Release(claimed.id, claimed.fence, key=claimed.key, pause=60_000)]) == ["ok"]
     later = store.claim("q", "w", 30)
     assert later.jobs == [] and 0 < (later.retry_after or 0) <= 60_000
+
+
+def test_what_a_sweep_has_done_is_told_though_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    clock.now = 1_000_000
+    store = RedisStore(server("redis"), f"py-{new_id()[-12:]}", clock=clock)
+    store.push([job()])
+    [claimed] = store.claim("q", "w", 1, lease=1_000).jobs
+    clock.now += 2_000
+    on_keys = store._registry.on_keys
+
+    def fails(name: str, arguments: Any) -> Any:
+        if name == "due-schedules":
+            raise MillpondError("StoreUnavailable", "gone")
+        return on_keys(name, arguments)
+
+    monkeypatch.setattr(store._registry, "on_keys", fails)
+    assert [each.id for each in store.sweep(10).lost] == [claimed.id]
+    refuses("StoreUnavailable", lambda: store.sweep(10))
+    store.close()
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_a_graph_whose_decision_was_not_answered_starts_whole_or_not_at_all(decided: bool) -> None:
+    clock = Clock()
+    clock.now = 1_000_000
+    store = RedisStore(server("redis"), f"py-{new_id()[-12:]}", clock=clock)
+    links, decide, finish_in = store._links, store._links.decide, store._links.finish_in
+    parents = [job("p"), job("q")]
+    jobs = [*parents, job("c", after=[each.id for each in parents])]
+
+    def unanswered(graph: bytes, home: str, wish: str) -> bool:
+        if decided:
+            decide(graph, home, wish)
+        raise MillpondError("StoreUnavailable", "gone")
+
+    def away(part: Part, graph: bytes, is_committed: bool) -> None:
+        # The partition that decides does not answer from then on.
+        if part.queue == "p":
+            raise MillpondError("StoreUnavailable", "gone")
+        finish_in(part, graph, is_committed)
+
+    links.decide, links.finish_in = unanswered, away  # type: ignore[method-assign]  # the connection is what fails here
+    refuses("StoreUnavailable", lambda: store.push(jobs, whole=True))
+    links.decide, links.finish_in = decide, finish_in  # type: ignore[method-assign]
+    clock.now += DEFAULTS["graph"]["decide"] + 1
+    while store.sweep(100).more:
+        pass
+    states = [each and each.state for each in store.find([each.id for each in jobs])]
+    assert states == (["waiting", "waiting", "blocked"] if decided else [None, None, None])
+    store.close()

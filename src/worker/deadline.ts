@@ -1,3 +1,5 @@
+import { LONGEST_TIMER } from '../values/duration.ts'
+
 /** The end of the time that an attempt may take. */
 export class Deadline {
   readonly #passed: () => void
@@ -6,8 +8,9 @@ export class Deadline {
   /** @param passed called once, in so many milliseconds or at `pass`, unless it is cancelled before */
   constructor(ms: number, passed: () => void) {
     this.#passed = passed
-    // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
-    this.#timer = setTimeout(passed, ms).unref()
+    // A push by SQL may have given more than a timer can hold. An open worker keeps the process alive; a closed one must not, whatever its
+    // handler still does.
+    this.#timer = setTimeout(passed, Math.min(ms, LONGEST_TIMER)).unref()
   }
 
   cancel(): void {

@@ -33,6 +33,7 @@ export class EndingBatches {
   readonly #underWay = new Set<Untold[]>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
+  #isAbandoned = false
   #flushed: (() => void)[] = []
 
   /** @param told called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
@@ -82,6 +83,7 @@ export class EndingBatches {
 
   /** Forgets what could not be told; leases will run out instead. */
   abandon(): void {
+    this.#isAbandoned = true
     clearTimeout(this.#retry)
     this.#retry = undefined
     this.#waiting = []
@@ -121,7 +123,7 @@ export class EndingBatches {
 
   #failed(untold: Untold[], error: MillpondError): void {
     this.#trouble(error)
-    if (error.code === 'Closed') {
+    if (error.code === 'Closed' || this.#isAbandoned) {
       this.abandon()
       return
     }

@@ -5,6 +5,7 @@
 
 import type { Store } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
+import { LONGEST_TIMER } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 
@@ -45,7 +46,7 @@ export class Leases {
     clearInterval(this.#timer)
     this.#timer = setInterval(
       () => void this.extend(this.#holder.held()),
-      Math.max(5, Math.floor(lease / DEFAULTS.worker.extensionsPerLease)),
+      Math.min(LONGEST_TIMER, Math.max(5, Math.floor(lease / DEFAULTS.worker.extensionsPerLease))),
     )
     this.#timer.unref()
     void this.extend(held)

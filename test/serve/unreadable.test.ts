@@ -12,14 +12,14 @@ import { answered } from './client.ts'
 const job = (body: string) => newJob({ attempts: 10, data: { encoding: 'json', body } })
 
 /** The data of the jobs in a claim of three of which the second is unreadable. @returns it, and the state of the second */
-async function claimed(meddling: Meddling): Promise<[unknown[], string | undefined]> {
+async function claimed(meddling: Meddling, unreadable = '{'): Promise<[unknown[], string | undefined]> {
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
   const store = meddled(await openStore('memory:', {}), meddling)
   const pond = new Millpond(store, LIMITS.maxPayload)
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
-    const jobs = [job('1'), job('{'), job('3')]
+    const jobs = [job('1'), job(unreadable), job('3')]
     await store.operations.push({ jobs })
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"limit":10}' }
     const { status, body } = await answered(
@@ -38,6 +38,11 @@ async function claimed(meddling: Meddling): Promise<[unknown[], string | undefin
 
 test('it fails as in a worker, and the others are handed out', async () => {
   assert.deepEqual(await claimed({}), [[1, 3], 'scheduled'])
+})
+
+test('so does one that is nested deeper than an answer can be', async () => {
+  const nested = '['.repeat(100_000) + ']'.repeat(100_000)
+  assert.deepEqual(await claimed({}, nested), [[1, 3], 'scheduled'])
 })
 
 test('where the store does not hear of it, the others are handed out all the same, and its lease runs', async () => {

@@ -24,6 +24,8 @@ const NAMES = [
     'cancel',
     'claim',
     'complete',
+    'decide',
+    'decided',
     'due',
     'extend',
     'fail',

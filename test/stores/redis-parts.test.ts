@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { indexOf } from '../../src/stores/redis/partition.ts'
+import { DEFAULTS } from '../../src/values/contract-defaults.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
@@ -278,4 +279,32 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
       assert.equal(again.filter(({ status }) => status === 'pushed').length, failed.length)
     },
   )
+
+  for (const [fault, states] of [
+    ['lost', ['waiting', 'waiting', 'blocked']],
+    ['unreachable', [undefined, undefined, undefined]],
+  ] as const) {
+    onStore(
+      `a graph whose decision is ${fault} starts as a whole, or not at all`,
+      async (store, faulty, clock) => {
+        const parents = [newJob({ queue: 'p' }), newJob({ queue: 'q' })]
+        const jobs = [...parents, newJob({ queue: 'c', after: parents.map(({ id }) => id) })]
+        faulty.fault = (script, _, key) => {
+          if (script === 'decide') return fault
+          // The partition that decides does not answer from then on.
+          return script === 'decided' && key.includes(':p:') ? 'unreachable' : undefined
+        }
+        await assert.rejects(store.operations.push({ jobs, whole: true }), unavailable)
+        faulty.fault = () => undefined
+        clock.now += DEFAULTS.graph.decide + 1
+        while ((await store.operations.sweep({ limit: 100 })).more);
+        const found = await store.operations.find({ ids: jobs.map(({ id }) => id) })
+        assert.deepEqual(
+          found.map((record) => record?.state),
+          states,
+        )
+      },
+      { partitions: 1 },
+    )
+  }
 })

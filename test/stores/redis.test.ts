@@ -7,6 +7,7 @@ import { Redis } from 'ioredis'
 import type { Bell, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
+import { within } from '../../src/values/within.ts'
 import { claim, first, running } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
@@ -180,6 +181,19 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     )
     await store.operations.release({ queue: 'q', items: claimed })
     assert.equal((await claim(store, { limit: 100 })).jobs.length, 30)
+  })
+
+  onStore('settings that another language has written are changed', async ({ operations }, prefix) => {
+    await operations.configure({ queue: 'q', attempts: 3 })
+    const client = new Redis(url)
+    const [key = ''] = (await keysOf(client, prefix)).filter((one) => one.endsWith(':q:queue'))
+    // The same JSON, with spaces.
+    await client.hset(key, { code: '{ "attempts": 3 }', operator: '{ "lease": 4000 }' })
+    client.disconnect()
+    const call = operations.configure({ queue: 'q', attempts: 4, lease: 5000 })
+    assert.deepEqual(await within(5000, call), ['lease'])
+    const { code, operator } = (await operations.settings({ queue: 'q' })) ?? {}
+    assert.deepEqual([code, operator], [{ attempts: 4, lease: 5000 }, { lease: 4000 }])
   })
 
   onStore('dead jobs whose key is taken do not stand in the way of others', async (store) => {

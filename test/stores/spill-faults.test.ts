@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import type { NewJob, Store } from '../../src/store.ts'
 import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
 import { after } from '../support/cleaning.ts'
-import { newJobs } from '../support/jobs.ts'
+import { NULL, newJobs } from '../support/jobs.ts'
 import { type Meddling, meddled } from '../support/meddled.ts'
 import { openDurable, openSpilling } from '../support/spilling.ts'
 import { until } from '../support/until.ts'
@@ -74,6 +74,21 @@ test('while it is down, memory goes on, and what would be spilled is refused', a
   await assert.rejects(store.operations.claim(request), isUnavailable)
   for (const name of ['push', 'claim', 'find', 'stats', 'sweep'] as const) delete faults[name]
   assert.deepEqual(await drained(store), ids.slice(2))
+})
+
+test('while it is down, schedules in memory fire', async (t) => {
+  const { store, faults, clock } = await filled(t, 3)
+  const { operations } = store
+  const job = { queue: 'q', priority: 4, key: null, group: null, cost: 1, attempts: null, timeout: null, data: NULL }
+  const timing = { when: 'every 1h', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null } as const
+  await operations.declare({ schedules: [{ ...timing, name: 's', version: '1', paused: false, again: false, job }] })
+  faults.sweep = down
+  clock.now += 60_000
+  const { schedules } = await operations.sweep({ limit: 100 })
+  assert.deepEqual(
+    schedules?.due.map(({ name }) => name),
+    ['s'],
+  )
 })
 
 for (const [what, removal] of [

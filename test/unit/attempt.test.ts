@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { AttemptContext } from '../../src/worker/attempt-context.ts'
-import { claimedJob } from './suite.ts'
+import { Deadline } from '../../src/worker/deadline.ts'
+import { Leases } from '../../src/worker/leases.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 const REASON = new MillpondError('Closed', 'closed')
 const attempt = () => new Attempt(claimedJob('a'), { now: 0, at: 0, heldUntil: 0 })
@@ -54,4 +56,15 @@ test('a handler sees its context and nothing of the record', () => {
   it.stop(REASON)
   assert.equal(signal.reason, REASON)
   assert.equal(context.signal, signal)
+})
+
+test('timeouts and leases of more than a timer can hold, as SQL may set them, are not over at once', (t) => {
+  const timers = [t.mock.method(globalThis, 'setTimeout'), t.mock.method(globalThis, 'setInterval')]
+  new Deadline(2 ** 31, () => {}).cancel()
+  const leases = new Leases(storeOf({}), 'q', { held: () => [], lost() {}, trouble() {} })
+  leases.lasting(2 ** 33)
+  leases.close()
+  const times = timers.flatMap(({ mock }) => mock.calls.map((call) => Number(call.arguments[1])))
+  assert.equal(times.length, 2)
+  assert.ok(times.every((ms) => ms < 2 ** 31))
 })

@@ -179,6 +179,26 @@ describe('ending batches', () => {
     assert.deepEqual(troubles, [BUSY, BUSY, BUSY])
   })
 
+  test('what was under way when all was forgotten is not told again', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const answers: PromiseWithResolvers<HoldOutcome[]>[] = []
+    const { endings, troubles } = settling({
+      complete: () => {
+        const answer = Promise.withResolvers<HoldOutcome[]>()
+        answers.push(answer)
+        return answer.promise
+      },
+    })
+    endings.add(complete('a'))
+    const flushed = endings.flushed()
+    endings.abandon()
+    await flushed
+    answers[0]?.reject(BUSY)
+    await setImmediate()
+    t.mock.timers.tick(60_000)
+    assert.deepEqual([troubles.length, answers.length, endings.attempts.length], [1, 1, 0])
+  })
+
   test('where one of the three calls fails, the others are not repeated', async () => {
     let failures = 1
     let completions = 0

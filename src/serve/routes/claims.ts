@@ -3,8 +3,8 @@
 import type { Claimed, ClaimedJob, Encoded, Failure } from '../../store.ts'
 import { needs } from '../../values/capabilities.ts'
 import { timeText } from '../../values/duration.ts'
-import { decode, encode } from '../../values/encoding.ts'
-import { isNotDecodable } from '../../values/errors.ts'
+import { decode, encode, isNestedTooDeep } from '../../values/encoding.ts'
+import { isNotDecodable, MillpondError } from '../../values/errors.ts'
 import { HistogramRecorder } from '../../values/histogram.ts'
 import { isId } from '../../values/ids.ts'
 import { jobError } from '../../values/job.ts'
@@ -185,9 +185,11 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
 function claimView(queue: string, claimed: ClaimedJob, now: number, lease: number): object {
   const { id, fence, attempt, attempts, priority, key, group, timeout, trace } = claimed
   const given = Object.entries({ key, group, timeout, trace }).filter(([, value]) => value !== null)
+  const data = decode(claimed.data, `data of job ${id}`)
+  // Other programs may have stored it. No answer could be made of it, nor of the jobs beside it.
+  if (isNestedTooDeep(data)) throw new MillpondError('PayloadNotDecodable', `data of job ${id} is nested too deep`)
   return {
-    ...{ id, queue, fence, attempt, attempts, priority },
-    data: decode(claimed.data, `data of job ${id}`),
+    ...{ id, queue, fence, attempt, attempts, priority, data },
     pushedAt: timeText(new Date(claimed.pushedAt)),
     dueAt: timeText(new Date(claimed.dueAt)),
     leaseUntil: timeText(new Date(now + lease)),

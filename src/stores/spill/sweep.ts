@@ -18,8 +18,8 @@ export async function sweep(spill: Spill, input: Input<'sweep'>, next: Next): Pr
     }
     return merged(swept, durable)
   } catch (error) {
-    // What was lost in memory is told once, so that comes first.
-    if (swept.lost.length > 0) return swept
+    // What was lost in memory is told once, so that comes first. So does what is due there: nobody else fires it.
+    if (swept.lost.length > 0 || swept.schedules !== null) return swept
     throw error
   }
 }

@@ -10,6 +10,7 @@ those of psycopg alone, and on a caller's connection the store's statements carr
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,10 +62,14 @@ _ADAPTERS.register_loader("json", _Json)
 def connect(url: str, *, own: bool = True) -> Connected:
     """`own`: for the store's statements alone. Otherwise the application's adapters apply."""
     # Statements are bound by the client: the simple protocol takes several at once.
-    return psycopg.connect(
-        url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
-        connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None,
-    )  # fmt: skip
+    try:
+        return psycopg.connect(
+            url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
+            connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None,
+        )  # fmt: skip
+    except psycopg.ProgrammingError:
+        # Its message has a part of the URL, perhaps of the password.
+        raise MillpondError("InvalidOption", "the URL cannot be read: percent-encode what is special in user and password") from None
 
 
 def run(connection: psycopg.Connection[Any], sql: str, parameters: Sequence[object] = ()) -> Rows:
@@ -94,16 +99,29 @@ def coded() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise MillpondError(*_told(error)) from error
+        raise _coded(error) from _cause(error)
+
+
+def _coded(error: psycopg.Error) -> MillpondError:
+    return MillpondError(*_told(error))
+
+
+def _cause(error: psycopg.Error) -> psycopg.Error | None:
+    """The server's details and context have values, such as the row that broke a constraint."""
+    return None if error.sqlstate else error
 
 
 def _told(error: psycopg.Error) -> tuple[str, str]:
-    state, message = error.sqlstate, str(error).strip()
+    state = error.sqlstate
     if state is None:
-        return "StoreUnavailable" if isinstance(error, psycopg.OperationalError) else "StoreFailed", message
+        return "StoreUnavailable" if isinstance(error, psycopg.OperationalError) else "StoreFailed", str(error).strip()
+    message = error.diag.message_primary or type(error).__name__
     named, _, rest = message.partition(": ")
     if state in ("22023", "23514") and named in CODES:
         return named, rest
+    if state[:2] == "22":
+        # Data exceptions quote the value.
+        message = re.sub('".*"', '"…"', message, flags=re.DOTALL)
     if state == "23514" and error.diag.constraint_name in ("payload_too_large", "result_too_large"):
         return "PayloadTooLarge", message
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], "StoreFailed"), message
@@ -123,7 +141,7 @@ class Connection:
                 return self._call(sql, parameters)
             except psycopg.Error as error:
                 if left == 0 or (error.sqlstate or "")[:2] != "40":
-                    raise MillpondError(*_told(error)) from error
+                    raise _coded(error) from _cause(error)
         raise AssertionError
 
     def _call(self, sql: str, parameters: Sequence[object]) -> Rows:

@@ -128,25 +128,39 @@ class RedisStore(Store):
         self._claims.settle()
         self._server.look_at_eviction()
         sweep = Sweep(self._registry, limit, self._links, self._awaited)
-        swept = sweep.run()
+        swept = sweep.swept
+        try:
+            sweep.run()
+            trouble = self._look_at_schedules(swept)
+            if swept.queues < len(self._registry.known):
+                self._relist()
+        except MillpondError as error:
+            trouble = error
         for queue in sweep.woken:
             self._notifier.ring("work", queue)
-        now, due, next_at = self._firing(lambda firings: firings.due())
+        for lost in swept.lost:
+            if lost.state == "dead":
+                self._notifier.ring("finished", lost.queue, (lost.id,))
+        # The answer is the only report of what was done, such as of lost claims.
+        if trouble and not (swept.lost or swept.promoted or swept.expired or swept.schedules):
+            raise trouble
+        return swept
+
+    def _look_at_schedules(self, swept: Swept) -> MillpondError | None:
+        now, due, next_at, error = self._firing(lambda firings: firings.due())
         if next_at is not None:
             swept.next_due = min(next_at - now, next_at if swept.next_due is None else swept.next_due)
         if due:
             swept.schedules = DueSchedules(now, due)
-        for lost in swept.lost:
-            if lost.state == "dead":
-                self._notifier.ring("finished", lost.queue, (lost.id,))
-        if swept.queues < len(self._registry.known):
-            # The registry has lost some of the queues that this client knows.
-            for queue in self._registry.known.keys() - self._registry.all().keys():
-                if sum(stats_of(self._registry, queue, 0).counts.values()) > 0:
-                    self._registry.register(queue)
-                else:
-                    self._registry.known.pop(queue)
-        return swept
+        return error
+
+    def _relist(self) -> None:
+        """The registry has lost some of the queues that this client knows."""
+        for queue in self._registry.known.keys() - self._registry.all().keys():
+            if sum(stats_of(self._registry, queue, 0).counts.values()) > 0:
+                self._registry.register(queue)
+            else:
+                self._registry.known.pop(queue)
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         return find(self._registry, ids)

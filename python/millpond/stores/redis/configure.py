@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from millpond.errors import MillpondError
 from millpond.queues import LIMITS, Given, GroupLimits, SettingsReport
 from millpond.stores.given import DEFAULTS, Settled, in_python, settle
 from millpond.stores.redis.notifier import Notifier
@@ -63,10 +65,11 @@ class Configurer:
         self._made.pop(queue, None)
 
     def restore(self, queue: str) -> None:
-        """The server may have lost the queue's settings."""
+        """The server may have lost the queue's settings. Where they cannot be set now, the call that found that has done its work all the same."""
         made = self._made.get(queue, {})
         if any(value != _DEFAULTS.get(name) for name, value in made.items()):
-            self._apply(queue, made, "code", ())
+            with suppress(MillpondError):
+                self._apply(queue, made, "code", ())
 
     def _apply(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
         self._registry.register(queue)
@@ -124,7 +127,8 @@ class Configurer:
                 rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
                 own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
                 listed, taken = self._connection.on_part("limit-group", part, [group, own, turn])
-                turn = turn if turn is None else taken
+                # Only the first partition gives one: what a later change has overtaken elsewhere tells none.
+                turn = taken if turn == 0 else turn
                 if not listed:
                     self._registry.confirm(part)
 

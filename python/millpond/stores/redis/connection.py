@@ -62,9 +62,13 @@ class Connection:
         """Does what scripts tell about links."""
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.
-        self.client: Any = redis.Redis.from_url(
-            url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT / 2
-        )
+        try:
+            self.client: Any = redis.Redis.from_url(
+                url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT / 2
+            )
+        except ValueError:
+            # Its message has a part of the URL, perhaps of the password.
+            raise MillpondError("InvalidOption", "the URL cannot be read: percent-encode what is special in user and password") from None
         if self.client.get_encoder().decode_responses:
             raise MillpondError("InvalidOption", "answers are bytes: leave decode_responses out of the URL")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgpack
 
+from millpond.errors import MillpondError
 from millpond.jobs import NewJob, Pushed
 from millpond.schedules import (
     MOST_DUE, STILL_DECLARED, Declaration, DeclareOutcome, Fired, Firing, ScheduledJob, ScheduleRecord,
@@ -63,16 +64,19 @@ class Firings:
         decided = iter(taken)
         answers = [Fired("fired" if next(decided) else "stale") if has_room else Fired("full") for has_room in roomy]
         fired = [at for at, answer in enumerate(answers) if answer.status == "fired"]
-        pushed = self._finish([firings[at].jobs for at in fired], decision)
+        pushed, error = self._finish([firings[at].jobs for at in fired], decision)
+        if error:
+            raise error
         for at, outcomes in zip(fired, pushed, strict=True):
             answers[at] = Fired("fired", outcomes)
         return answers
 
-    def due(self) -> tuple[int, Sequence[ScheduleRecord], int | None]:
-        """Of a sweep: pushes the jobs of firings that a process has left. The answer is the time, what is due, and when the next is."""
+    def due(self) -> tuple[int, Sequence[ScheduleRecord], int | None, MillpondError | None]:
+        """Of a sweep: pushes the jobs of firings that a process has left. The answer is the time, what is due, when the next is, and what
+        kept any of the jobs from being pushed."""
         now, since, next_at, count, *told = self._registry.on_keys("due-schedules", [_now(self._registry), MOST_DUE])
-        self._finish([_jobs_of(value) for _, value in chunks(told[2 * count :], 2)], Decision(now, since))
-        return now, _records(told[: 2 * count], now), None if next_at < 0 else next_at
+        _, error = self._finish([_jobs_of(value) for _, value in chunks(told[2 * count :], 2)], Decision(now, since))
+        return now, _records(told[: 2 * count], now), None if next_at < 0 else next_at, error
 
     def _decide(self, firings: Sequence[Firing]) -> tuple[Decision, list[bool]]:
         lists = [[each.name, each.version, each.expected, False if each.next is None else each.next] for each in firings]
@@ -82,7 +86,8 @@ class Firings:
         now, since, *taken = self._registry.on_keys("firing", items)
         return Decision(now, since), [answer == 1 for answer in taken]
 
-    def _finish(self, lists: Sequence[Sequence[NewJob]], decision: Decision) -> list[Sequence[Pushed]]:
+    def _finish(self, lists: Sequence[Sequence[NewJob]], decision: Decision) -> tuple[list[Sequence[Pushed]], MillpondError | None]:
+        """What became of each list, and the first error."""
         pusher = Pusher(self._registry, [job for jobs in lists for job in jobs], decision, links=self._links)
         self.pushers.append(pusher)
         left = iter(pusher.outcomes())
@@ -95,10 +100,7 @@ class Firings:
         ]
         if over:
             self._registry.on_keys("fired", over)
-        for outcome in (each for outcomes in pushed for each in outcomes):
-            if outcome.error:
-                raise outcome.error
-        return list(pushed)
+        return list(pushed), next((each.error for outcomes in pushed for each in outcomes if each.error), None)
 
     def _with_room(self, firings: Sequence[Firing]) -> list[bool]:
         room: dict[Part, float] = {}

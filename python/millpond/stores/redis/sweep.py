@@ -21,7 +21,7 @@ class Sweep:
         self.swept, self.woken = Swept(), set[str]()
         self._groups = 0
 
-    def run(self) -> Swept:
+    def run(self) -> None:
         swept, first = self.swept, random.randrange(BUCKETS)
         buckets = [(first + each) % BUCKETS for each in range(BUCKETS)]
         due = dict(zip(buckets, self._due(buckets, self._limit), strict=True))
@@ -34,7 +34,6 @@ class Sweep:
         swept.next_due = min((int(answer[0]) for answer in due.values() if int(answer[0]) >= 0), default=None)
         swept.queues, self._awaited.count = forget_workers(self._registry)
         self._awaited.look()
-        return swept
 
     def _due(self, buckets: list[int], limit: int) -> list[list[bytes]]:
         now = self._connection.now()

@@ -67,11 +67,11 @@ async function settleIn(
   change: SettingsChange,
 ): Promise<Settled & { listed: boolean }> {
   const turn = others.length > 0 ? 0 : undefined
-  let known = NOTHING_GIVEN
+  let known: Known = { texts: ['', ''], given: NOTHING_GIVEN }
   for (;;) {
-    const settled = settle(known, change)
+    const settled = settle(known.given, change)
     const { given, apply } = settled
-    const sent = await send(context, first, { queue: first.queue, ...apply }, { known, given, turn })
+    const sent = await send(context, first, { queue: first.queue, ...apply }, { known: known.texts, given, turn })
     if (sent.others === undefined) {
       const { paused, grouped } = sent
       const whole = {
@@ -103,10 +103,17 @@ export async function settings(context: StoreContext, { queue }: Input<'settings
 const givenOf = (code: unknown, operator: unknown): GivenSettings =>
   givenFrom(textIn(code) || null, textIn(operator) || null)
 
+/** What code and an operator have given. */
+interface Known {
+  /** As they are kept: another language may write the same JSON in other words. */
+  texts: readonly [code: string, operator: string]
+  given: GivenSettings
+}
+
 /** Of a change that code or an operator makes. */
 interface Sides {
-  /** Unset: whatever is kept there. */
-  known?: GivenSettings
+  /** The texts that are thought to be kept there. Unset: whatever is kept. */
+  known?: Known['texts']
   given: GivenSettings
   /** See `turn_of` of limits.lua. */
   turn: number | undefined
@@ -118,7 +125,7 @@ interface Sent {
   paused: boolean
   grouped: boolean
   /** What is kept instead of `known`; unset: the settings were taken. */
-  others?: GivenSettings
+  others?: Known
 }
 
 async function send(
@@ -141,16 +148,16 @@ async function send(
   const answer = await callScript(context, 'configure', partition, { head, items, safe: true })
   const [listed, turn, paused, grouped, code, operator] = answer
   const sent = { listed: listed !== 0, turn: Number(turn), paused: paused === 1, grouped: grouped === 1 }
-  if (code !== undefined) return { ...sent, others: givenOf(code, operator) }
+  if (code !== undefined) {
+    return { ...sent, others: { texts: [textIn(code), textIn(operator)], given: givenOf(code, operator) } }
+  }
   if (!sent.listed) await confirmListed(context, partition)
   return sent
 }
 
 function headOf({ known, given, turn }: Sides): unknown[] {
-  const before = known && givenTexts(known)
   const after = givenTexts(given)
-  const thought = before === undefined ? null : `${before.code ?? ''}\n${before.operator ?? ''}`
-  return [thought, after.code ?? '', after.operator ?? '', turn ?? null]
+  return [known?.join('\n') ?? null, after.code ?? '', after.operator ?? '', turn ?? null]
 }
 
 /** As scripts keep it: of several partitions each starts its share of the jobs, and keeps the burst of the whole queue beside its own. */
