@@ -73,7 +73,7 @@
 --              (`register`); run: 32 characters that tell which server gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
---   @fired     ZSET of the ids of jobs that schedules have pushed, by when, for an hour
+--   @fired     ZSET of the ids of jobs that schedules have pushed, by when: see fire.lua
 --   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an
 --              earlier one
 -- What all queues share, under the hash tag {PREFIX}:

@@ -19,6 +19,15 @@ local function now_of(given)
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- @return when the oldest firing was decided that is not forgotten yet; now: there is none
+local function since_of(firings, now)
+  for _, firing in ipairs(redis.call('HVALS', firings)) do
+    local _, list = cmsgpack.unpack_one(firing)
+    now = math.min(now, list[1])
+  end
+  return now
+end
+
 -- @return the list of a schedule, and its job; nil: there is none
 local function schedule_of(key, name)
   local kept = redis.call('HGET', key, name)

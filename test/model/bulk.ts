@@ -43,7 +43,8 @@ export async function bulkOnBoth(store: Store, model: Model, operation: BulkOper
   const expected = listed.filter((job) => change.kind !== 'update' || !isAs(job, change, now)).map(({ id }) => id)
   // A step may end jobs, or let them go, that the next one would have looked at.
   const ends = change.kind === 'cancel' || change.kind === 'remove'
-  if (ends && operation.limit <= expected.length && expected.some((id) => model.graph.openOf(id).length > 0)) return
+  const freesOthers = (id: string) => model.graph.openOf(id).length > 0 || model.isFollowed(id)
+  if (ends && operation.limit <= expected.length && expected.some(freesOthers)) return
   const run = (limit: number) => steps(store, { queue, state, change, limit, ...(filter !== null && { filter }) })
   const count = await run(0)
   assert.equal(count.matched, expected.length)

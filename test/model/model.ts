@@ -60,6 +60,11 @@ export class Model extends ModelJobs {
     return settingsOf(this.queue(name))
   }
 
+  isFollowed(id: string): boolean {
+    const job = this.job(id)
+    return job !== undefined && !job.follows && followerOf(this.jobs, job) !== undefined
+  }
+
   limitGroup(name: string, group: string, limits: GroupLimits | null): void {
     const queue = this.queue(name)
     queue.grouped = true

@@ -19,8 +19,15 @@ export const homeOf = (partitions: readonly Partition[], job: Routed): Partition
 export const partOfJob = ({ queues }: StoreContext, job: NewJob): string =>
   homeOf(queues.known(job.queue) ?? [], job)?.part ?? job.queue
 
-/** `fire` stores the jobs of schedules, each once, and even where there is no room; it was decided at this time. */
-type Script = { name: 'push' } | { name: 'fire'; decided: number } | { name: 'stage'; graph: Graph }
+/** Firings that take place, in ms of the server's time. */
+export interface Decision {
+  now: number
+  /** When the oldest firing was decided that is not forgotten yet. */
+  since: number
+}
+
+/** `fire` stores the jobs of schedules, each once, and even where there is no room. */
+type Script = { name: 'push' } | ({ name: 'fire' } & Decision) | { name: 'stage'; graph: Graph }
 
 /** Jobs that wait until it is decided about all of them. */
 export interface Graph {
@@ -115,7 +122,7 @@ async function pushTo(
   const { sizes, bytes } = inOnePiece(jobs.map(({ data }) => encodedBytes(data)))
   const name = script.name === 'push' && values.some(hasOnce) ? 'push-once' : script.name
   const [listed, ...answers] = await callScript(context, name, partition, {
-    head: [floor, values, which, sizes, partition.count, ...(staged?.head ?? []), ...decidedAt(script)],
+    head: [floor, values, which, sizes, partition.count, ...(staged?.head ?? []), ...decisionOf(script)],
     items: [ids, bytes, ...(staged?.items ?? [])],
     safe: true,
   })
@@ -162,7 +169,7 @@ const packedOnce = ({ unique, replace, maxWait, follow }: Once) => [
   follow === true ? true : null,
 ]
 
-const decidedAt = (script: Script): number[] => (script.name === 'fire' ? [script.decided] : [])
+const decisionOf = (script: Script): number[] => (script.name === 'fire' ? [script.now, script.since] : [])
 
 /** Bytes of links in one call, about. */
 const MAX_LINK_BYTES = 1_000_000

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from millpond.errors import MillpondError
 from millpond.jobs import NewJob, Pushed
@@ -44,15 +44,22 @@ class Staging:
         return len(told), head, [self.id, b"".join(parents + ended + children for parents, children, _, ended in told)]
 
 
+class Decision(NamedTuple):
+    """Firings that take place. `since`: when the oldest firing was decided that is not forgotten yet."""
+
+    now: int
+    since: int
+
+
 class Pusher:
-    """A push: a call per partition and 500 jobs. `lost_settings`: queues that the server had to make anew. With `decided`, the time of
-    firings, it pushes their jobs: each once, and even where there is no room."""
+    """A push: a call per partition and 500 jobs. `lost_settings`: queues that the server had to make anew. With `decision` it pushes the
+    jobs of firings: each once, and even where there is no room."""
 
     def __init__(
-        self, registry: Registry, jobs: Sequence[NewJob], decided: int | None = None, staging: Staging | None = None, links: Links | None = None
+        self, registry: Registry, jobs: Sequence[NewJob], decision: Decision | None = None, staging: Staging | None = None, links: Links | None = None
     ) -> None:
         self._registry, self.jobs, self._staging, self._links = registry, jobs, staging, staging.links if staging else links
-        self._script, self._more = ("push", []) if decided is None else ("fire", [decided])
+        self._script, self._more = ("push", list[int]()) if decision is None else ("fire", [decision.now, decision.since])
         self._pushed: dict[int, Pushed] = {}
         self.lost_settings: set[str] = set()
 

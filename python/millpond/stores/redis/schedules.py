@@ -13,7 +13,7 @@ from millpond.schedules import (
     MOST_DUE, STILL_DECLARED, Declaration, DeclareOutcome, Fired, Firing, ScheduledJob, ScheduleRecord,
 )
 from millpond.stores.redis.connection import chunks
-from millpond.stores.redis.push import Pusher
+from millpond.stores.redis.push import Decision, Pusher
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part, partition_of
 from millpond.stores.redis.wire import decoded, encoded, list_before, to_bytes, to_id
@@ -58,31 +58,31 @@ class Firings:
     def fire(self, firings: Sequence[Firing]) -> Sequence[Fired]:
         roomy = self._with_room(firings)
         asked = [firing for firing, has_room in zip(firings, roomy, strict=True) if has_room]
-        now, taken = self._decide(asked) if asked else (0, [])
+        decision, taken = self._decide(asked) if asked else (Decision(0, 0), [])
         decided = iter(taken)
         answers = [Fired("fired" if next(decided) else "stale") if has_room else Fired("full") for has_room in roomy]
         fired = [at for at, answer in enumerate(answers) if answer.status == "fired"]
-        pushed = self._finish([firings[at].jobs for at in fired], now)
+        pushed = self._finish([firings[at].jobs for at in fired], decision)
         for at, outcomes in zip(fired, pushed, strict=True):
             answers[at] = Fired("fired", outcomes)
         return answers
 
     def due(self) -> tuple[int, Sequence[ScheduleRecord], int | None]:
         """Of a sweep: pushes the jobs of firings that a process has left. The answer is the time, what is due, and when the next is."""
-        now, next_at, count, *told = self._registry.on_keys("due-schedules", [_now(self._registry), MOST_DUE])
-        self._finish([_jobs_of(value) for _, value in chunks(told[2 * count :], 2)], now)
+        now, since, next_at, count, *told = self._registry.on_keys("due-schedules", [_now(self._registry), MOST_DUE])
+        self._finish([_jobs_of(value) for _, value in chunks(told[2 * count :], 2)], Decision(now, since))
         return now, _records(told[: 2 * count], now), None if next_at < 0 else next_at
 
-    def _decide(self, firings: Sequence[Firing]) -> tuple[int, list[bool]]:
+    def _decide(self, firings: Sequence[Firing]) -> tuple[Decision, list[bool]]:
         lists = [[each.name, each.version, each.expected, False if each.next is None else each.next] for each in firings]
         items: list[bytes] = [msgpack.packb([self._registry.connection.now(), lists])]
         for each in firings:
             items += [to_bytes(each.jobs[0].id), _packed(each.jobs)] if each.jobs else [b"", b""]
-        now, *taken = self._registry.on_keys("firing", items)
-        return now, [answer == 1 for answer in taken]
+        now, since, *taken = self._registry.on_keys("firing", items)
+        return Decision(now, since), [answer == 1 for answer in taken]
 
-    def _finish(self, lists: Sequence[Sequence[NewJob]], decided: int) -> list[Sequence[Pushed]]:
-        pusher = Pusher(self._registry, [job for jobs in lists for job in jobs], decided)
+    def _finish(self, lists: Sequence[Sequence[NewJob]], decision: Decision) -> list[Sequence[Pushed]]:
+        pusher = Pusher(self._registry, [job for jobs in lists for job in jobs], decision)
         self.pushers.append(pusher)
         left = iter(pusher.outcomes())
         pushed = [[next(left) for _ in jobs] for jobs in lists]

@@ -14,7 +14,7 @@ import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
-import { homeOf, pushBy } from '../pusher.ts'
+import { type Decision, homeOf, pushBy } from '../pusher.ts'
 import { firingBytes, firingIn, scheduledBytes, scheduleIn } from '../schedule-wire.ts'
 import { bytesIn, idBytes, numberIn, pack, textIn, timeOrNull, unexpected } from '../wire.ts'
 
@@ -59,12 +59,12 @@ export async function fire(context: StoreContext, { firings }: Input<'fire'>): P
   if (firings.length === 0) return []
   const roomy = await withRoom(context, firings)
   const asked = firings.filter((_, at) => roomy[at])
-  const { now, taken } = asked.length === 0 ? { now: 0, taken: [] } : await decide(context, asked)
+  const { taken, ...decision } = asked.length === 0 ? { now: 0, since: 0, taken: [] } : await decide(context, asked)
   const decided = asked.filter((_, at) => taken[at])
   const { outcomes, error } = await finish(
     context,
     decided.map(({ jobs }) => jobs),
-    now,
+    decision,
   )
   if (error !== undefined) throw error
   const fired = new Map(decided.map((firing, at) => [firing, outcomes[at] ?? []]))
@@ -74,18 +74,18 @@ export async function fire(context: StoreContext, { firings }: Input<'fire'>): P
   })
 }
 
-/** @returns the server's time, and per firing whether it takes place */
+/** @returns also per firing whether it takes place */
 async function decide(
   context: StoreContext,
   firings: readonly Firing[],
-): Promise<{ now: number; taken: readonly boolean[] }> {
+): Promise<Decision & { taken: readonly boolean[] }> {
   const lists = firings.map(({ name, version, expected, next }) => [name, version, expected, next ?? false])
   const bytes = firings.flatMap(({ jobs }): (string | Buffer)[] => {
     const [first] = jobs
     return first === undefined ? ['', ''] : [idBytes(first.id), firingBytes(jobs)]
   })
-  const [now, ...answers] = await ask(context, 'firing', [pack([context.now(), lists]), ...bytes], true)
-  return { now: numberIn(now), taken: answers.map((answer) => answer === 1) }
+  const [now, since, ...answers] = await ask(context, 'firing', [pack([context.now(), lists]), ...bytes], true)
+  return { now: numberIn(now), since: numberIn(since), taken: answers.map((answer) => answer === 1) }
 }
 
 /**
@@ -95,9 +95,9 @@ async function decide(
 async function finish(
   context: StoreContext,
   lists: readonly (readonly NewJob[])[],
-  decided: number,
+  decision: Decision,
 ): Promise<{ outcomes: PushOutcome[][]; error?: MillpondError | undefined }> {
-  const pushed = await pushBy(context, lists.flat(), { name: 'fire', decided })
+  const pushed = await pushBy(context, lists.flat(), { name: 'fire', ...decision })
   const outcomes = lists.map((jobs) => pushed.splice(0, jobs.length))
   // What the queue can never take is not tried again.
   const isOver = (outcome: PushOutcome) => outcome.error === undefined || outcome.error.code === 'NotSupported'
@@ -117,11 +117,11 @@ export interface SweptSchedules {
 }
 
 export async function sweepSchedules(context: StoreContext): Promise<SweptSchedules> {
-  const [now, next, count, ...items] = await ask(context, 'due-schedules', [context.now() ?? '', MOST_DUE])
+  const [now, since, next, count, ...items] = await ask(context, 'due-schedules', [context.now() ?? '', MOST_DUE])
   const at = numberIn(now)
   const end = 2 * numberIn(count)
   const left = chunks(items.slice(end), 2).map(([, value]) => firingIn(bytesIn(value)))
-  const { error } = await finish(context, left, at)
+  const { error } = await finish(context, left, { now: at, since: numberIn(since) })
   return { now: at, due: recordsIn(items.slice(0, end), at), nextAt: timeOrNull(next), error }
 }
 
