@@ -2,10 +2,10 @@
 -- due-schedules: what a sweep has to do about schedules.
 -- KEYS: schedules nextFirings firings
 -- In:  now, or nothing for the server's time; limit.
--- Out: [now, since, next, due, item…]. since: as of `firing`. next: when the first schedule fires that is not due; -1: there is none. due: how many are due, at most
---      `limit`, longest due first, then by name. Two items for each: its name and its value. Then two items for each firing that was
---      decided a second ago or more, at most `limit`: its id and its value. Its process may have ended: push its jobs by `fire`, and call
---      `fired`.
+-- Out: [now, since, next, due, item…]. since: as of `firing`. next: when the first schedule fires that is not due; -1: there is none.
+--      due: how many are due, at most `limit`, longest due first, then by name. Two items for each: its name and its value. Then two
+--      items for each firing that was decided a second ago or more, at most `limit`: its id and its value. Its process may have ended:
+--      push its jobs by `fire`, and call `fired`.
 
 local now, limit = now_of(ARGV[1]), tonumber(ARGV[2])
 local SLOW = 1000 -- ms

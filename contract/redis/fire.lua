@@ -4,7 +4,8 @@
 -- @include pushes.lua
 -- fire: stores the jobs of firings that `firing` has decided.
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired
--- Head: as of `push`, then decided: when `firing` decided them, or `due-schedules` told of them, by its server's time; since: as it answers.
+-- Head: as of `push`, then decided: when `firing` decided them, or `due-schedules` told of them, by its server's time;
+--       since: as it answers.
 -- In:  as of `push`.
 -- Out: as of `push`. A job that an earlier call has pushed and that is gone is 0.
 -- Invariant: a job is pushed once, however often this is called. A call that comes ten minutes after `decided` does nothing: [2].
