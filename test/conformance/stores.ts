@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
-import { openEmptied } from '../stores/postgres-fixture.ts'
+import { openEmptied, pool } from '../stores/postgres-fixture.ts'
 import { openRabbitmq } from '../stores/rabbitmq-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 import { openPlainStore } from '../support/plain-store.ts'
@@ -69,7 +69,7 @@ function postgres(name: 'postgres' | 'pgbouncer', modelRuns: number, sample = 1)
     sample,
     skip: missingReason(name),
     modelRuns,
-    open: (options = {}) => openEmptied(urlOf(name), options),
+    open: (options = {}) => openEmptied(urlOf(name), name === 'postgres' ? { client: pool(), ...options } : options),
   }
 }
 
@@ -118,7 +118,7 @@ export const stores: readonly StoreUnderTest[] = [
   {
     name: 'memory',
     skip: missing(MEMORY),
-    modelRuns: 3_000,
+    modelRuns: 1_500,
     async open(options = {}) {
       const store = await (await load(MEMORY))('memory:', options)
       return { store, dispose: () => store.close() }

@@ -71,8 +71,8 @@ function environment(file = ''): NodeJS.ProcessEnv {
 export function onRuntime(runtime: RuntimeName): void {
   const found = versionOf(runtime)
   const title = 'version' in found ? `${runtime} ${found.version}` : runtime
-  // Three files at a time, as they wait more than they compute.
-  describe(title, { skip: 'missing' in found ? found.missing : false, concurrency: 3 }, () => {
+  // Two files at a time, as they wait more than they compute.
+  describe(title, { skip: 'missing' in found ? found.missing : false, concurrency: 2 }, () => {
     testPackage(runtime, PROGRAMS[runtime], environment())
     for (const [file, skip] of filesFor(runtime)) {
       test(file, { skip: skip ?? false }, async (t) => {

@@ -23,11 +23,14 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/batch-handler.test.ts': 'which jobs a worker hands over together, plain code',
   'test/api/bulk.test.ts': 'changes of many jobs, which the stores make',
   'test/api/capacity.test.ts': 'how full a queue is, which the stores decide',
+  'test/api/close.test.ts': 'what ends in which order, plain code',
   'test/api/coalesce-shared.test.ts': 'whose call is made, which the stores decide',
   'test/api/debounce-example.test.ts': 'a process of Node',
   'test/api/events.test.ts': 'which events come, plain code',
   'test/api/graph-examples.test.ts': 'a process of Node',
   'test/api/push.test.ts': 'what a push stores, plain code',
+  'test/api/handler.test.ts': 'what becomes of a handler and its job, plain code',
+  'test/api/refusals.test.ts': 'which options are refused, plain code',
   'test/api/requeue-example.test.ts': 'a process of Node',
   'test/api/graphs.test.ts': 'what waits for what, which the stores decide',
   'test/api/lanes.test.ts': 'which jobs a worker asks for, plain code',
@@ -49,6 +52,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/conformance/meddled.test.ts': 'calls that are changed on their way, plain code',
   'test/conformance/removal.test.ts': 'what stores forget',
   'test/conformance/schedules.test.ts': 'which schedules fire, plain code',
+  'test/conformance/telemetry.test.ts': 'what is told of calls, plain code',
   'test/conformance/store.test.ts': 'what stores keep',
   'test/conformance/groups.test.ts': 'half a minute of turns, which the stores decide',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
@@ -112,10 +116,6 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
       'test/unit/compiled-code.test.ts': COLLECTION,
     },
     failing: {
-      'test/api/handler.test.ts': {
-        'whatever is thrown, the job fails and the worker goes on':
-          'it cannot make the error that the test wants to throw, one with a symbol as its name',
-      },
       'test/cache/bounds.test.ts': { 'weights are near what V8 takes': 'it has no V8' },
       'test/serve/refusals.test.ts': { 'paths and methods: 400, 404, 405 with Allow': METHODS },
       'test/serve/server.test.ts': {

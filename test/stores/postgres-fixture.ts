@@ -33,6 +33,14 @@ export async function dropSchema(schema: string, tries = 5): Promise<void> {
   }
 }
 
+let pooled: pg.Pool | undefined
+
+/** For all stores of the process: a process of the server makes its plans once, where it serves them one after the other. */
+export function pool(): pg.Pool {
+  pooled ??= new pg.Pool({ connectionString: urlOf('postgres'), max: 30, allowExitOnIdle: true })
+  return pooled
+}
+
 /** A fresh store in a schema of its own, which goes with it. */
 export async function openPostgres(
   url: string,
@@ -54,7 +62,7 @@ export async function openPostgres(
 const emptied: string[] = []
 after(async () => {
   for (const schema of emptied.splice(0)) await dropSchema(schema)
-  await shared?.end()
+  await Promise.all([shared?.end(), pooled?.end()])
 })
 
 /**
