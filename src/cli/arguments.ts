@@ -18,7 +18,7 @@ export interface Option {
 
 /** Of verbs that open one store. */
 export const STORE = {
-  store: { value: 'URL', help: 'sqlite:jobs.db, memory:, redis://…, postgres://…; or MILLPOND_STORE' },
+  store: { value: 'URL', help: 'sqlite:jobs.db, redis://…, postgres://…, amqp://…; or MILLPOND_STORE' },
 } as const
 export const STORE_MISSING = '--store is missing: give --store sqlite:jobs.db, or set MILLPOND_STORE'
 /** Of verbs that print something. */

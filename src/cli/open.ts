@@ -15,16 +15,12 @@ export interface Opened {
 }
 
 /**
- * Opens the store of `--store`, and closes it afterwards.
- * @param mayMigrate whether older tables are brought up to date, as by a program, instead of refused
+ * Opens the store of `--store`, and closes it afterwards. Tables stay as they are: whoever runs one command must not keep programs of an
+ * older release from starting again.
  * @throws UsageError, StoreVersion, and as `Millpond.open` does
  */
-export async function withStore<T>(
-  args: Arguments<'store'>,
-  use: (opened: Opened) => Promise<T>,
-  { mayMigrate = false } = {},
-): Promise<T> {
-  if (!mayMigrate) await assertMigrated(args.store())
+export async function withStore<T>(args: Arguments<'store'>, use: (opened: Opened) => Promise<T>): Promise<T> {
+  await assertMigrated(args.store())
   const store = await openExisting(args.store())
   const pond = new Millpond(store, LARGEST_PAYLOAD)
   try {

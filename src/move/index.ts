@@ -97,7 +97,6 @@ async function openedTarget(end: MoveEnd, opened: { close(): Promise<void> }[]):
   throw new MillpondError('InvalidOption', 'jobs in memory: would be lost at the end of the move; give a durable store')
 }
 
-/** A name that is misspelt would move nothing. Stores that only give jobs to workers may not list all queues. */
 /** A store that lists no queues knows those that its own process has used. */
 async function assertNamed(from: Source, names: readonly string[] | undefined): Promise<void> {
   if (names !== undefined || !(from instanceof ClaimSource) || (await from.counts()).length > 0) return
@@ -105,6 +104,7 @@ async function assertNamed(from: Source, names: readonly string[] | undefined): 
   throw new MillpondError('InvalidOption', message)
 }
 
+/** A name that is misspelt would move nothing. Stores that only give jobs to workers may not list all queues. */
 async function assertQueues(from: Source, names: readonly string[] | undefined): Promise<void> {
   if (names === undefined || from instanceof ClaimSource) return
   const known = new Set((await from.counts()).map(({ queue }) => queue))

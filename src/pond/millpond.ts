@@ -91,7 +91,7 @@ export class Millpond implements AsyncDisposable {
   #signals: (() => void) | undefined
 
   /**
-   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`. `memory:` takes the option
+   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, `postgres://…` or `amqp://…`. `memory:` takes the option
    * `spill`: the URL of a durable store.
    * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
    */

@@ -19,7 +19,7 @@ export interface WorkOptions {
   /**
    * Keeps slots free for urgent jobs: of `concurrency` slots, jobs with a priority below a lane's `minPriority` hold
    * none of its `reserve`. Jobs at or above it may hold every slot. A worker with lanes claims nothing ahead. None
-   * unless set. A store that cannot claim by priority (`capabilities.limits`) rejects them with `NotSupported`.
+   * unless set. A store that cannot claim by priority (`capabilities.priorities`) rejects them with `NotSupported`.
    */
   lanes?: readonly Lane[] | undefined
   /**

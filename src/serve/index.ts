@@ -94,7 +94,7 @@ const RULES: Rules<ServeOptions> = {
 export interface Served {
   /** Answers a request; never rejects. Errors are problem documents (RFC 9457). */
   handle(request: Request): Promise<Response>
-  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
+  /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   store: string
   /** Answers waiting requests with what is known; later requests do not wait. Call it when the server stops listening. */
   stop(): void

@@ -97,6 +97,8 @@ onStores('verbs that look refuse older tables, and change nothing in them', asyn
     ['requeue', '--queue', 'mails', '--dry-run'],
     ['pause', 'mails'],
     ['push', 'mails', '1', '--dry-run'],
+    ['push', 'mails', '1'],
+    ['dashboard', '--port', '0'],
   ]) {
     await refused([...args, '--store', url])
   }

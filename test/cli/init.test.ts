@@ -78,6 +78,10 @@ test('nothing is overwritten, a package.json stays, and a dry run writes nothing
   writeFileSync(join(folder, 'package.json'), '{"name":"mine"}')
   const dry = await ran(['init', folder, '--dry-run', '--json'])
   assert.deepEqual(JSON.parse(dry.out).files, ['queues.js', 'server.js', 'worker.js'])
+  assert.match(JSON.parse(dry.out).install, /^npm install millpond hono/)
+  // Where it is installed it stays: the registry may not have it.
+  mkdirSync(join(folder, 'node_modules', 'millpond'), { recursive: true })
+  assert.match((await ran(['init', folder, '--dry-run'])).out, /^npm install hono/m)
   assert.equal((await ran(['init', folder])).code, 0)
   assert.equal(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name":"mine"}')
   const again = await ran(['init', folder])

@@ -33,7 +33,7 @@ test('for people: a table of what was moved, and how fast', async () => {
   assert.equal(moved.code, 0)
   assert.match(moved.out, /emails +0 +0 +3 +0 .*\n3 jobs moved in \d+s, \d+\/s\.\n$/)
   const rest = await ran(['move', 'env:OLD', 'env:NEW'], { OLD: source, NEW: target })
-  assert.match(rest.out, /\n1 jobs moved/)
+  assert.match(rest.out, /\n1 job moved/)
 })
 
 test('for programs: a line for each queue, and one for all', async () => {

@@ -32,6 +32,11 @@ test('each decision has a number of its own, and says its context and what was d
   }
 })
 
+test('the table of conformance was written by a run without failures', () => {
+  const failures = read('docs/contributing/conformance.md').match(/^\| [\w ,]+(?= +\|.*FAILED)/gm)
+  assert.deepEqual(failures ?? [], [], 'npm run docs writes it anew')
+})
+
 test('the lists of pages name every page of their folder', () => {
   for (const folder of ['docs/', 'docs/decisions/', 'docs/contributing/']) {
     const listed = new Set(linksOf(`${folder}README.md`))

@@ -255,6 +255,26 @@ describe('RabbitMQ', { skip: missingReason('rabbitmq') }, () => {
     })
   }
 
+  test('lanes: an urgent job starts while others hold all slots but the reserved one', async (t) => {
+    const queue = (await ponds(t).open()).queue<string>('q')
+    const ends = Promise.withResolvers<void>()
+    const started: string[] = []
+    for (const data of ['a', 'b', 'c']) await queue.push(data)
+    const worker = queue.work(
+      (job) => {
+        started.push(job.data)
+        return ends.promise
+      },
+      { concurrency: 3, lanes: [{ minPriority: 7, reserve: 1 }] },
+    )
+    await until(() => worker.load.running === 2, 'the slots that are not reserved are taken')
+    await queue.push('urgent', { priority: 7 })
+    await until(() => started.length === 3, 'a third job starts')
+    assert.deepEqual(started, ['a', 'b', 'urgent'])
+    ends.resolve()
+    await until(() => started.length === 4, 'the last one starts')
+  })
+
   test('options are checked', async () => {
     for (const query of ['prefix=a.b', 'foreign=2', 'timeout=5', 'heartbeat=0', 'vhost=x']) {
       assert.equal((await refusal(Millpond.open(`${URL_}?${query}`))).code, 'InvalidOption', query)

@@ -18,9 +18,12 @@ const URLS = {
 const CLIENTS = { sqlite: [], redis: ['ioredis'], postgres: ['pg'] } as const
 const PACKAGES = { express: ['express'], fastify: ['fastify'], hono: ['hono', '@hono/node-server'] } as const
 
-/** @param hasManifest the folder has a package.json, which stays as it is */
-export function filesFor({ framework, store, ending }: FilesFor, hasManifest: boolean) {
-  const packages = ['millpond', ...CLIENTS[store], ...PACKAGES[framework]]
+/**
+ * @param hasManifest the folder has a package.json, which stays as it is
+ * @param hasMillpond it is installed there: it may be one that the registry does not have
+ */
+export function filesFor({ framework, store, ending }: FilesFor, hasManifest: boolean, hasMillpond: boolean) {
+  const packages = [...(hasMillpond ? [] : ['millpond']), ...CLIENTS[store], ...PACKAGES[framework]]
   const manifest = {
     private: true,
     type: 'module',

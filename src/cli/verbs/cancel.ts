@@ -9,7 +9,7 @@ export const verb = defineVerb({
   summary: 'cancels jobs that are not finished; the handlers of running ones are told',
   operands: ['[ID…]'],
   options: {
-    state: { value: 'STATE', help: 'with --queue: blocked, scheduled, waiting or running; all of them' },
+    state: { value: 'STATE', help: 'with --queue: blocked, scheduled, waiting or running; all of them unless given' },
     ...BULK,
     ...YES,
   },

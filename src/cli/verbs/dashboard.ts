@@ -3,7 +3,7 @@ import { mustBeLocal } from '../../dashboard/callers.ts'
 import { dashboard } from '../../dashboard/index.ts'
 import { Millpond } from '../../pond/millpond.ts'
 import { HttpServer } from '../../serve/server.ts'
-import { assertExists } from '../../stores/existing.ts'
+import { assertMigrated } from '../../stores/existing.ts'
 import { errorSummary } from '../../values/safe-error.ts'
 import { type Arguments, JSON_LINES, STORE_MISSING } from '../arguments.ts'
 import { Log } from '../serve/log.ts'
@@ -31,7 +31,9 @@ export const verb = defineVerb<Name>({
   name: 'dashboard',
   summary: 'the queues in a browser: see, search, retry, limit',
   options: OPTIONS,
-  notes: 'docs/dashboard.md tells how to mount it in an application instead, with rights of its own.',
+  notes:
+    'Each store must be there, with tables of this release: millpond migrate makes them.\n' +
+    'docs/dashboard.md tells how to mount it in an application instead, with rights of its own.',
   run: ({ args, terminal }) => start(args, (line) => terminal.err(line)),
 })
 
@@ -50,7 +52,7 @@ async function start(args: Arguments<Name>, write: (line: string) => void): Prom
   const close = async () => void (await Promise.allSettled(Object.values(ponds).map((pond) => pond.close())))
   try {
     for (const [name, url] of stores) {
-      await assertExists(url)
+      await assertMigrated(url)
       ponds[name] = await Millpond.open(url)
     }
     const may = { operator: !args.flag('read-only'), payloads: !args.flag('no-payloads') }

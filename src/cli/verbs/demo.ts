@@ -10,9 +10,9 @@ export const verb = defineVerb({
   name: 'demo',
   summary: 'a surge of mails through a queue in a new SQLite file, live, in half a minute',
   options: {
-    jobs: { value: 'COUNT', help: 'mails that come, 100 a second; 1000' },
-    work: { value: 'TIME', help: 'how long a mail takes; 500ms' },
-    workers: { value: 'COUNT', help: 'mails that are sent at once; 25' },
+    jobs: { value: 'COUNT', help: 'mails that come, 100 a second; 1000 unless given' },
+    work: { value: 'TIME', help: 'how long a mail takes; 500ms unless given' },
+    workers: { value: 'COUNT', help: 'mails that are sent at once; 25 unless given' },
     ...JSON_LINES,
   },
   notes:

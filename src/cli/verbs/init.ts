@@ -14,8 +14,8 @@ export const verb = defineVerb({
   summary: 'writes a producer behind a web server, and a worker, to begin with',
   operands: ['[FOLDER]'],
   options: {
-    framework: { value: 'NAME', help: `${FRAMEWORKS.join(', ')}; hono` },
-    store: { value: 'KIND', help: `${STORES.join(', ')}; sqlite` },
+    framework: { value: 'NAME', help: `${FRAMEWORKS.join(', ')}; hono unless given` },
+    store: { value: 'KIND', help: `${STORES.join(', ')}; sqlite unless given` },
     typescript: { help: 'writes .ts, which Node runs as it is; so it does beside a tsconfig.json' },
     'dry-run': { help: 'only tells the names of the files' },
     ...JSON_LINES,
@@ -29,7 +29,8 @@ export const verb = defineVerb({
       store: args.choice('store', STORES) ?? 'sqlite',
       ending: isTypeScript ? 'ts' : 'js',
     }
-    const { files, install, start } = filesFor(chosen, existsSync(join(folder, 'package.json')))
+    const has = (name: string) => existsSync(join(folder, name))
+    const { files, install, start } = filesFor(chosen, has('package.json'), has('node_modules/millpond'))
     const taken = Object.keys(files).filter((name) => existsSync(join(folder, name)))
     if (taken.length > 0) {
       terminal.err(

@@ -21,7 +21,7 @@ export const verb = defineVerb({
   options: {
     state: { value: 'STATE', help: `${JOB_STATES.join(', ')}; all unless given` },
     ...FILTERS,
-    limit: { value: 'COUNT', help: 'most jobs, 1 to 1000000; 20' },
+    limit: { value: 'COUNT', help: 'most jobs, 1 to 1000000; 20 unless given' },
     after: { value: 'CURSOR', help: 'goes on behind this job, of a page before; needs --state' },
     ...PAYLOADS,
     ...STORE,

@@ -37,7 +37,9 @@ const OPTIONS = {
   clear: { value: 'NAME', multiple: true, help: 'gives a setting back to code, such as running; or all' },
   group: {
     value: 'NAME',
-    help: "shows or sets the own limits of a group: running, rate, weight;\n'' for the jobs without a group",
+    help:
+      'shows or sets the own limits of a group: running, rate, weight;\n' +
+      "'' for the jobs without a group. Once set, groups take turns for good",
   },
   weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
   'dry-run': { help: 'only checks what is given, and shows what holds now and what would change' },

@@ -3,7 +3,7 @@ import { type Counts, type MovedQueue, type MoveReport, move } from '../../move/
 import { isMillpondError } from '../../values/errors.ts'
 import { JOB_STATES } from '../../values/records.ts'
 import { type Environment, JSON_LINES } from '../arguments.ts'
-import { grouped, lasting } from '../figures.ts'
+import { counted, grouped, lasting } from '../figures.ts'
 import { ProgressLine } from '../progress.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
@@ -85,16 +85,16 @@ function showLines(terminal: Terminal, { queues, ...report }: MoveReport): void 
 function showFound(terminal: Terminal, { queues, remaining, schedules }: MoveReport): void {
   if (queues.length > 0) terminal.out(countsTable(terminal, queues, ({ found }) => found))
   else terminal.out('The source has no queues.\n')
-  const and = schedules > 0 ? ` and ${grouped(schedules)} schedules` : ''
-  terminal.out(`${grouped(remaining)} jobs${and}. Nothing was moved.\n`)
+  const and = schedules > 0 ? ` and ${counted(schedules, 'schedule')}` : ''
+  terminal.out(`${counted(remaining, 'job')}${and}. Nothing was moved.\n`)
 }
 
 function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): void {
   const { queues, moved, repeated, remaining, schedules, ms } = report
   if (queues.length > 0) terminal.out(countsTable(terminal, queues, (queue) => queue.moved))
   else terminal.out('The source has no queues.\n')
-  terminal.out(`${grouped(moved)} jobs moved in ${lasting(ms)}, ${grouped(rateOf(report))}/s.\n`)
-  if (schedules > 0) terminal.out(`${grouped(schedules)} schedules moved.\n`)
+  terminal.out(`${counted(moved, 'job')} moved in ${lasting(ms)}, ${grouped(rateOf(report))}/s.\n`)
+  if (schedules > 0) terminal.out(`${counted(schedules, 'schedule')} moved.\n`)
   if (repeated > 0) terminal.out(`${grouped(repeated)} were there already, of an earlier run.\n`)
   for (const { queue, left } of queues) {
     for (const [reason, count] of Object.entries(left)) {

@@ -13,14 +13,17 @@ import { defineVerb, EXIT } from '../verb.ts'
 const OPTIONS = {
   rate: { value: 'RATE', help: 'jobs that come, such as 100/s or 2000/h' },
   work: { value: 'TIME', help: 'how long a job runs, on average' },
-  variation: { value: 'NUMBER', help: 'standard deviation of run times ÷ their mean; 1' },
+  variation: { value: 'NUMBER', help: 'standard deviation of run times ÷ their mean; 1 unless given or measured' },
   surge: { value: 'TIME', help: 'the rate lasts so long, and no job comes after it' },
-  'drain-within': { value: 'TIME', help: 'until no job waits: after the surge, or from now' },
-  wait: { value: 'TIME', help: 'how long a job may wait on average; as long as it runs' },
-  backlog: { value: 'COUNT', help: 'jobs that wait already; 0' },
-  concurrency: { value: 'COUNT', help: 'jobs that a process runs at once; 1' },
+  'drain-within': {
+    value: 'TIME',
+    help: 'until no job waits: after the surge, or from now; as --surge unless given, without it 1m',
+  },
+  wait: { value: 'TIME', help: 'how long a job may wait on average; as long as it runs unless given' },
+  backlog: { value: 'COUNT', help: 'jobs that wait already; 0 unless given' },
+  concurrency: { value: 'COUNT', help: 'jobs that a process runs at once; 1 unless given' },
   queue: { value: 'NAME', help: 'takes what this queue of --store has measured' },
-  minutes: { value: 'COUNT', help: 'how far back the measurements go, 1 to 60; 5' },
+  minutes: { value: 'COUNT', help: 'how far back the measurements go, 1 to 60; 5 unless given' },
   ...STORE,
   ...JSON_LINES,
 } as const

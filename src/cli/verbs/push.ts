@@ -10,7 +10,7 @@ import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { counted } from '../figures.ts'
 import { jsonData, jsonLines } from '../json-data.ts'
-import { knownQueue, type Opened, withStore } from '../open.ts'
+import { knownQueue, withStore } from '../open.ts'
 import { ProgressLine } from '../progress.ts'
 import { Speed } from '../speed.ts'
 import { UsageError } from '../usage-error.ts'
@@ -18,17 +18,17 @@ import { type Call, defineVerb, EXIT, stoppedCode } from '../verb.ts'
 
 const OPTIONS = {
   lines: { help: 'a job for each line of JSON on the standard input' },
-  priority: { value: 'N', help: '0 to 9, higher first; 4' },
+  priority: { value: 'N', help: '0 to 9, higher first; 4 unless given' },
   delay: { value: 'TIME', help: 'due after this time' },
   'run-at': { value: 'TIME', help: 'due then, such as 2026-03-01T04:00Z' },
   key: { value: 'KEY', help: 'at most one live job of the queue has it' },
   group: { value: 'NAME', help: 'what it belongs to, such as a tenant' },
-  cost: { value: 'N', help: 'what its start takes of a rate; 1' },
-  attempts: { value: 'N', help: "how often it is tried; the queue's setting" },
-  timeout: { value: 'TIME', help: "how long an attempt may run; the queue's setting" },
+  cost: { value: 'N', help: 'what its start takes of a rate; 1 unless given' },
+  attempts: { value: 'N', help: "how often it is tried; the queue's setting unless given" },
+  timeout: { value: 'TIME', help: "how long an attempt may run; the queue's setting unless given" },
   id: { value: 'UUID', help: 'its id: a repeated push with it stores nothing' },
-  after: { value: 'ID', multiple: true, help: 'waits for this job; may be given several times' },
-  'on-dead': { value: 'WHAT', help: 'cancel or run: what it does when such a job dies; cancel' },
+  after: { value: 'ID', multiple: true, help: 'waits for this job' },
+  'on-dead': { value: 'WHAT', help: 'what it does when such a job dies: cancel, unless given, or run' },
   within: { value: 'ID', help: 'what waits for this job waits for the new one, too' },
   new: { help: 'makes the queue if it does not exist' },
   'dry-run': { help: 'only checks' },
@@ -55,7 +55,7 @@ export const verb = defineVerb<Name>({
     }
     const options = optionsOf(args)
     const data = await jsonData(terminal, args.operand(1))
-    const push = async (opened: Opened) => {
+    return withStore(args, async (opened) => {
       const name = args.operand(0)
       const queue = args.flag('new')
         ? opened.pond.queue(orUsageError('', () => checkQueueName(name)))
@@ -72,8 +72,7 @@ export const verb = defineVerb<Name>({
         if (pushed.existing) terminal.err('A job with this key or id is there already: nothing was pushed.\n')
       }
       return EXIT.done
-    }
-    return withStore(args, push, { mayMigrate: !args.flag('dry-run') })
+    })
   },
 })
 

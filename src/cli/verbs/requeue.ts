@@ -8,7 +8,7 @@ export const verb = defineVerb({
   name: 'requeue',
   summary: 'retries dead or cancelled jobs: they wait again, with all their attempts',
   operands: ['[ID…]'],
-  options: { state: { value: 'STATE', help: 'with --queue: dead or cancelled; dead' }, ...BULK },
+  options: { state: { value: 'STATE', help: 'with --queue: dead, unless given, or cancelled' }, ...BULK },
   notes: notesOf({
     all: 'every dead job of the queue',
     asks: false,

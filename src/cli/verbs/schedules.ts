@@ -14,8 +14,8 @@ import { UsageError } from '../usage-error.ts'
 import { type Call, defineVerb, EXIT } from '../verb.ts'
 
 const OPTIONS = {
-  tz: { value: 'ZONE', help: 'with preview: the time zone of a cron line, such as Europe/Paris; UTC' },
-  count: { value: 'COUNT', help: 'with preview: how many times, 1 to 100; 5' },
+  tz: { value: 'ZONE', help: 'with preview: the time zone of a cron line, such as Europe/Paris; UTC unless given' },
+  count: { value: 'COUNT', help: 'with preview: how many times, 1 to 100; 5 unless given' },
   ...STORE,
   ...JSON_LINES,
 } as const

@@ -15,7 +15,7 @@ export const verb = defineVerb({
   summary: 'jobs per state, waits and run times, of all queues or of one',
   operands: ['[QUEUE]'],
   options: {
-    minutes: { value: 'COUNT', help: 'how far back waits and run times go, 1 to 60; 5' },
+    minutes: { value: 'COUNT', help: 'how far back waits and run times go, 1 to 60; 5 unless given' },
     ...STORE,
     ...JSON_LINES,
   },
