@@ -12,7 +12,7 @@ import { untilCalm } from '../support/until.ts'
 import { mixedStores, type Place } from './places.ts'
 import { exitCode, kill, type Language, lines, start } from './processes.ts'
 
-const JOBS = 3_000
+const JOBS = 1_500
 const KILL_PRODUCER_AT = JOBS / 4
 const KILL_WORKER_AT = JOBS / 2
 
