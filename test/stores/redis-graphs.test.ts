@@ -21,7 +21,7 @@ async function scene(t: TestContext) {
   const clock = { now: Date.now() }
   const faulty = faultyClient(url)
   const options = { prefix, clock: () => clock.now }
-  const store = await open(url, { ...options, client: faulty.client, timeout: 200 })
+  const store = await open(url, { ...options, client: faulty.client, timeout: 1000 })
   const other = await open(url, options)
   t.after(async () => {
     await Promise.all([store.close(), other.close()])
