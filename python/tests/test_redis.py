@@ -167,24 +167,6 @@ def test_a_graph_over_a_queue_that_was_split_anew(redis_store: RedisStore) -> No
     other.close()
 
 
-def test_a_decision_whose_answer_is_lost_is_not_undone(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, decide = redis_store, redis_store._links.decide
-    jobs = [job("p"), job("c")]
-    jobs.append(job("c", after=[jobs[0].id]))
-
-    def loses(graph: bytes, home: str, wish: str) -> bool:
-        decide(graph, home, wish)
-        raise MillpondError("StoreUnavailable", "gone")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store._links, "decide", loses)
-        refuses("StoreUnavailable", lambda: store.push(jobs, whole=True))
-    assert [each is not None for each in store.find([each.id for each in jobs])] == [True] * 3
-    assert {each.status for each in store.push(jobs, whole=True)} == {"existing"}
-    assert drain(store, "p", "w") == [jobs[0].id]
-    assert set(drain(store, "c", "w")) == {jobs[1].id, jobs[2].id}
-
-
 def test_a_parent_whose_client_died(redis_store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store = redis_store
     parent = job("p")

@@ -24,8 +24,6 @@ const NAMES = [
     'cancel',
     'claim',
     'complete',
-    'decide',
-    'decided',
     'due',
     'extend',
     'fail',

@@ -83,19 +83,6 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
     assert.deepEqual(await statesOf(store, children), ['waiting', 'waiting'])
   })
 
-  test('a decision whose answer is lost is not undone', async (t) => {
-    const { store, other, faulty, clock } = await scene(t)
-    const parent = newJob({ queue: 'p' })
-    const child = newJob({ queue: 'c', after: [parent.id] })
-    faulty.fault = (script, _, key) => {
-      if (script === 'decide') return 'lost'
-      return script === 'decided' && key.includes(':p:') ? 'unreachable' : undefined
-    }
-    await assert.rejects(store.operations.push({ jobs: [parent, child], whole: true }), { code: 'StoreUnavailable' })
-    await sweepLater(other, clock)
-    assert.deepEqual(await statesOf(other, [parent, child]), ['waiting', 'blocked'])
-  })
-
   test('jobs of a queue that was split anew are where their parents look for them', async (t) => {
     const { store, other, prefix } = await scene(t)
     await store.operations.push({ jobs: ['p', 'c'].map((queue) => newJob({ queue })) })
