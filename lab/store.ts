@@ -2,9 +2,11 @@
  * Calls of the store's interface, where a store is measured without queues and workers around it. Besides `views/`, no other file in lab/
  * knows that interface.
  */
-import type { ClaimedJob, NewJob, Store } from '../src/store.ts'
+
+import type { Store } from '../src/store.ts'
 import { openStore } from '../src/stores/open.ts'
-import { newId } from '../src/values/ids.ts'
+import { newId } from '../src/values/jobs/ids.ts'
+import type { ClaimedJob, NewJob } from '../src/values/jobs/records.ts'
 
 /** One job for each group named. */
 export function newJobs(queue: string, groups: readonly (string | null)[]): NewJob[] {

@@ -1,5 +1,5 @@
 /** The public API, and nothing else. */
-import './values/runtime.ts'
+import './values/runtime/runtime.ts'
 
 export {
   type BatchCallOptions,
@@ -58,33 +58,24 @@ export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { UpdateOptions } from './pond/update.ts'
 export type { BatchJobOptions, BatchWorkOptions, IsolatedWorkOptions, WorkOptions } from './pond/work-options.ts'
 export type { WorkerInfo } from './pond/worker-info.ts'
-export type {
-  Capabilities,
-  FinalState,
-  JobError,
-  JobState,
-  LiveState,
-  OnDead,
-  ReplicaQuery,
-  SettingName,
-  Totals,
-  TransactionQuery,
-} from './store.ts'
-export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
-export type { CloseOptions, CloseReport, PondCloseOptions } from './values/close-options.ts'
-export type { Duration } from './values/duration.ts'
-export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
-export type { ActionEvent, AttemptEvent, JobEvent, PondEvents, Timings } from './values/events.ts'
-export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
-export type { LogLine } from './values/job-log.ts'
-export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
-export type { ParentJob } from './values/parent-jobs.ts'
-export type { RateOption, RateOptions } from './values/rate.ts'
-export type { Lane } from './values/requests.ts'
-export type { StandardSchema } from './values/schema.ts'
-export type { SealKey, SealOptions } from './values/seal.ts'
-export type { StoreOperation } from './values/store-operation.ts'
-export type { Stored } from './values/stored.ts'
+export type { Capabilities, ReplicaQuery, TransactionQuery } from './store.ts'
+export type { StandardSchema } from './values/encoding/schema.ts'
+export type { SealKey, SealOptions } from './values/encoding/seal.ts'
+export type { Stored } from './values/encoding/stored.ts'
+export { type ErrorCode, isMillpondError, MillpondError } from './values/errors/errors.ts'
+export type { ActionEvent, AttemptEvent, JobEvent, PondEvents, Timings } from './values/jobs/events.ts'
+export type { Job, JobInfo, JobPart, ListedJob } from './values/jobs/job.ts'
+export type { LogLine } from './values/jobs/job-log.ts'
+export type { ParentJob } from './values/jobs/parent-jobs.ts'
+export type { FinalState, JobError, JobState, LiveState, OnDead } from './values/jobs/records.ts'
+export type { Lane, Totals } from './values/operations/requests.ts'
+export type { StoreOperation } from './values/operations/store-operation.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './values/options/close-options.ts'
+export type { Backoff, BackoffFunction, BackoffOptions } from './values/settings/backoff.ts'
+export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/settings/limits.ts'
+export type { RateOption, RateOptions } from './values/settings/rate.ts'
+export type { SettingName } from './values/settings/settings.ts'
+export type { Duration } from './values/time/duration.ts'
 export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-context.ts'
 export type { Context } from './worker/context.ts'
 export { Outcome } from './worker/outcome.ts'

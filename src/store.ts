@@ -5,8 +5,7 @@
  * Calls made in the same tick may share one round trip and one commit; each still has its own outcome.
  */
 
-import type { HistogramSlice } from './values/histogram.ts'
-import type { GroupRecord } from './values/limits.ts'
+import type { HistogramSlice } from './values/figures/histogram.ts'
 import type {
   Claimed,
   ClaimedJob,
@@ -22,7 +21,7 @@ import type {
   NewJob,
   PushOutcome,
   Release,
-} from './values/records.ts'
+} from './values/jobs/records.ts'
 import type {
   BulkRequest,
   BulkStep,
@@ -43,32 +42,11 @@ import type {
   SettingsReport,
   UpdateOutcome,
   WorkerRecord,
-} from './values/requests.ts'
+} from './values/operations/requests.ts'
+import type { Swept } from './values/operations/swept.ts'
 import type { Declaration, DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from './values/schedules/records.ts'
-import type { QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
-import type { Swept } from './values/swept.ts'
-
-export type { BackoffPolicy } from './values/backoff.ts'
-export type { HistogramSlice, Metric } from './values/histogram.ts'
-export * from './values/records.ts'
-export type * from './values/requests.ts'
-export type {
-  Declaration,
-  DeclareOutcome,
-  FireOutcome,
-  Firing,
-  ScheduledJob,
-  ScheduleRecord,
-  Timing,
-} from './values/schedules/records.ts'
-export {
-  type GivenSettings,
-  type QueueSettings,
-  type SettingName,
-  type SettingsChange,
-  setsNothing,
-} from './values/settings.ts'
-export type { Swept } from './values/swept.ts'
+import type { GroupRecord } from './values/settings/limits.ts'
+import type { QueueSettings, SettingName, SettingsChange } from './values/settings/settings.ts'
 
 /** What a batch of endings or extensions is about. */
 export interface OfQueue<Item> {

@@ -6,7 +6,9 @@
  *   unclaimed  jobs of as many groups, from which nobody has claimed yet
  *   queue-N    one job each
  */
-import type { NewJob, Store } from '../../src/store.ts'
+
+import type { Store } from '../../src/store.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { tell } from '../progress.ts'
 import { newJobs } from '../store.ts'
 

@@ -1,9 +1,11 @@
 /** What the dashboard, the command line and metrics ask a store. */
 
 import { explain } from '../../src/pond/explain.ts'
-import type { JobFilter, JobState, Store } from '../../src/store.ts'
-import { ALL_MINUTES } from '../../src/values/histogram.ts'
-import { newId } from '../../src/values/ids.ts'
+import type { Store } from '../../src/store.ts'
+import { ALL_MINUTES } from '../../src/values/figures/histogram.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
+import type { JobState } from '../../src/values/jobs/records.ts'
+import type { JobFilter } from '../../src/values/operations/requests.ts'
 import { COMMON_CODE, GROUPED, groupOf, PLAIN, RARE_CODE, UNCLAIMED } from './fill.ts'
 
 /** Jobs and groups of a page. */

@@ -1,8 +1,9 @@
 /** Rules of alerts, as they are given and as they are used. */
-import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkQueueName } from '../values/names.ts'
-import { checkOptions, isDuration, isInteger, type Rules } from '../values/options.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkOptions, isDuration, isInteger, type Rules } from '../values/options/options.ts'
+import { checkQueueName } from '../values/settings/names.ts'
+import { type Duration, kindOf, milliseconds, shown } from '../values/time/duration.ts'
 
 /** What a rule looks at. Exactly one is given. */
 export interface AlertCondition {

@@ -4,8 +4,8 @@
  * unless `within` asks for it.
  */
 
-import { type Linked, LinkedList } from '../values/linked-list.ts'
-import { isError } from '../values/realms.ts'
+import { type Linked, LinkedList } from '../values/collections/linked-list.ts'
+import { isError } from '../values/runtime/realms.ts'
 
 /** It is in the list of waiting entries until it is sent or leaves. */
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {

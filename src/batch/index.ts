@@ -1,7 +1,6 @@
 /** Many calls, each with one item, made as few calls with many: group commit for any backend. The grouping is `batch/batcher.ts`. */
-import { inThisContext } from '../values/async-context.ts'
-import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
 import {
   checkFunction,
   checkOptions,
@@ -10,7 +9,9 @@ import {
   isInteger,
   type Rules,
   signalOf,
-} from '../values/options.ts'
+} from '../values/options/options.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
+import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { Batcher } from './batcher.ts'
 import { NestedCalls } from './nested-calls.ts'
 

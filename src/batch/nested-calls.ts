@@ -4,7 +4,7 @@
  * that was not answered.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 interface Group {
   /** Calls from inside that were not answered yet. */

@@ -1,7 +1,7 @@
 /** A function with a cache in front of it. */
 
-import { preferredFormat } from '../values/accept.ts'
-import { signalOf } from '../values/options.ts'
+import { preferredFormat } from '../values/encoding/accept.ts'
+import { signalOf } from '../values/options/options.ts'
 import type { Layers, Wanted } from './layers.ts'
 import type { Loader } from './loading/loader.ts'
 import type { Entry } from './memory/entry.ts'

@@ -1,7 +1,8 @@
 /** Reports errors that reach no caller. */
-import { inThisContext } from '../values/async-context.ts'
-import type { MillpondError } from '../values/errors.ts'
-import { errorSummary } from '../values/safe-error.ts'
+
+import type { MillpondError } from '../values/errors/errors.ts'
+import { errorSummary } from '../values/errors/safe-error.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
 
 export type OnError = (error: MillpondError, key: string) => void
 

@@ -5,10 +5,10 @@
  * The path of a call: here → cached-function.ts → loading/loader.ts (one load per key) → layers.ts (what is known) →
  * memory/memory.ts and redis/redis-layer.ts. How values are kept in Redis, for all languages: contract/cache/README.md.
  */
-import '../values/runtime.ts'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { safeText } from '../values/safe-error.ts'
+import '../values/runtime/runtime.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { safeText } from '../values/errors/safe-error.ts'
+import { kindOf } from '../values/time/duration.ts'
 import { type Cached, cachedFunction } from './cached-function.ts'
 import { errorReporter } from './error-reporter.ts'
 import { Layers } from './layers.ts'

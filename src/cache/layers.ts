@@ -8,8 +8,8 @@
  *   over    invalidated
  */
 import { randomBytes } from 'node:crypto'
-import type { Format } from '../values/accept.ts'
-import { isMillpondError, MillpondError } from '../values/errors.ts'
+import type { Format } from '../values/encoding/accept.ts'
+import { isMillpondError, MillpondError } from '../values/errors/errors.ts'
 import type { OnError } from './error-reporter.ts'
 import { PendingLoad } from './loading/pending-load.ts'
 import { Entry } from './memory/entry.ts'

@@ -1,9 +1,16 @@
 /** Checks of what callers pass. */
 import type { Client } from '../stores/redis-client/settings.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import type { MillpondError } from '../values/errors.ts'
-import { checkFunction, checkOptions, isBoolean, isDuration, isFunction, type Rules } from '../values/options.ts'
-import { bytesOf, type Size } from '../values/sizes.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import {
+  checkFunction,
+  checkOptions,
+  isBoolean,
+  isDuration,
+  isFunction,
+  type Rules,
+} from '../values/options/options.ts'
+import { bytesOf, type Size } from '../values/options/sizes.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
 

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { types } from 'node:util'
-import type { Format } from '../values/accept.ts'
+import type { Format } from '../values/encoding/accept.ts'
 import { toJson, toMessagePack } from './redis/codec.ts'
 
 export interface Rendered {

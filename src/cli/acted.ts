@@ -1,7 +1,7 @@
 /** Actions of the command line, for the log that the store keeps. */
 import { hostname, userInfo } from 'node:os'
 import { actionDone, keepsActions } from '../pond/actions.ts'
-import type { ActionEvent } from '../values/events.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
 import type { Opened } from './open.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -2,7 +2,7 @@
 import type { Millpond } from '../pond/millpond.ts'
 import type { QueueReport } from '../pond/stats.ts'
 import { silentText, slotsOf, type WorkerInfo } from '../pond/worker-info.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { counted, grouped, lasting } from './figures.ts'
 import { rateText } from './settings-text.ts'
 

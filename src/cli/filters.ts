@@ -2,8 +2,8 @@
 import type { JobsOptions } from '../pond/listing.ts'
 import type { Queue } from '../pond/queue.ts'
 import type { Store } from '../store.ts'
-import { dataFilter } from '../values/data-filter.ts'
-import { defined } from '../values/options.ts'
+import { dataFilter } from '../values/operations/data-filter.ts'
+import { defined } from '../values/options/options.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
 import { didYouMean } from './did-you-mean.ts'
 

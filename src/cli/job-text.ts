@@ -1,7 +1,8 @@
 /** Jobs as the command shows them. No payload unless asked for: terminals are recorded and shared. */
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import type { JobInfo } from '../values/job.ts'
-import type { LogLine } from '../values/job-log.ts'
+
+import type { JobInfo } from '../values/jobs/job.ts'
+import type { LogLine } from '../values/jobs/job-log.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { jsonText } from '../web/answer.ts'
 import { ago, counted, lasting, NONE, time } from './figures.ts'
 import { plain, table } from './table.ts'

@@ -5,7 +5,7 @@
  * It stops at SIGTERM, at SIGINT, and when the reader of its log is gone (EPIPE). The second signal, more than a second
  * later, ends it at once.
  */
-import { onStopSignal } from '../values/stop-signals.ts'
+import { onStopSignal } from '../values/runtime/stop-signals.ts'
 
 // First of all: as process 1 of a container, a signal without a listener is ignored.
 const stop = new AbortController()
@@ -21,7 +21,7 @@ const fail = (message: string) => {
   process.stderr.write(`millpond: ${message}\n`)
   process.exit(1)
 }
-await import('../values/runtime.ts').catch((error: Error) => fail(error.message))
+await import('../values/runtime/runtime.ts').catch((error: Error) => fail(error.message))
 
 // Node's own form has a process id, and advice for programmers.
 if (process.listenerCount('warning') > 0) {
@@ -39,7 +39,7 @@ function keys(listener: (key: string) => void): () => void {
 }
 
 const { run } = await import('./run.ts')
-const { safeText } = await import('../values/safe-error.ts')
+const { safeText } = await import('../values/errors/safe-error.ts')
 const terminal = {
   env: process.env,
   out: (text: string) => void process.stdout.write(text),

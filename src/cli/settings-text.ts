@@ -1,11 +1,12 @@
 /** Settings of queues as options of the command line: their names, how they are read and shown. */
 
 import { type OverrideOptions, SETTING_NAMES } from '../pond/queue-options.ts'
-import type { BackoffPolicy, SettingName } from '../store.ts'
-import { durationText } from '../values/duration.ts'
-import type { Rate } from '../values/limits.ts'
-import { defined } from '../values/options.ts'
-import { type RateOption, rateOf } from '../values/rate.ts'
+import { defined } from '../values/options/options.ts'
+import type { BackoffPolicy } from '../values/settings/backoff.ts'
+import type { Rate } from '../values/settings/limits.ts'
+import { type RateOption, rateOf } from '../values/settings/rate.ts'
+import type { SettingName } from '../values/settings/settings.ts'
+import { durationText } from '../values/time/duration.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { grouped } from './figures.ts'

@@ -8,7 +8,7 @@
  * What the call does after that is ignored. Many callers are answered in batches, one batch per tick of the event loop. A thousand
  * answers in one tick would hold up everything else, and above all new callers.
  */
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 const MAX_CALLERS_PER_TICK = 50
 

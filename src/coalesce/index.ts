@@ -4,10 +4,8 @@
  */
 
 import type { Millpond } from '../pond/millpond.ts'
-import { inThisContext } from '../values/async-context.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+import { TtlMap } from '../values/collections/ttl-map.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import {
   checkFunction,
   checkOptions,
@@ -16,8 +14,10 @@ import {
   isInteger,
   type Rules,
   signalOf,
-} from '../values/options.ts'
-import { TtlMap } from '../values/ttl-map.ts'
+} from '../values/options/options.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { type FlightCounts, Flights } from './flights.ts'
 import { SharedCalls } from './shared-calls.ts'
 

@@ -4,7 +4,7 @@
  *
  * Clears are counted. Who comes after `n` clears may have the answer of any job that was not known yet at the last of them.
  */
-import { TtlMap } from '../values/ttl-map.ts'
+import { TtlMap } from '../values/collections/ttl-map.ts'
 
 /**
  * Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears a second of calls that are under way,

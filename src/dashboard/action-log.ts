@@ -1,6 +1,6 @@
 /** What was done, and by whom: the log of actions, of the queues that the caller may see. */
 import { ACTIONS_QUEUE, keepsActions, keptAction } from '../pond/actions.ts'
-import { checkOptions, defined, isInteger } from '../values/options.ts'
+import { checkOptions, defined, isInteger } from '../values/options/options.ts'
 import type { Call } from './context.ts'
 import { isName, isText, SEARCH_TIME } from './reads.ts'
 import type { ActionRow, ActionsPage } from './views.ts'

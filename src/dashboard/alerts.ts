@@ -2,9 +2,11 @@
  * The alerts of `millpond/alerts`: the progress of the job that is the right to look has the rules, and the states as entries
  * `["QUEUE RULE", { phase, since, above }]`. Jobs of another queue are what people are told.
  */
-import type { JobRecord, JobState, Store } from '../store.ts'
-import { jobInfo } from '../values/job.ts'
-import { checkOptions } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { jobInfo } from '../values/jobs/job.ts'
+import type { JobRecord, JobState } from '../values/jobs/records.ts'
+import { checkOptions } from '../values/options/options.ts'
 import type { Call } from './context.ts'
 import type { AlertRow, AlertsPage, Attention, DeliveryRow } from './views.ts'
 

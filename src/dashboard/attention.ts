@@ -1,6 +1,6 @@
 /** What a person should look at, of one queue. */
-import type { QueueStats } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import type { QueueStats } from '../values/operations/requests.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attention, QueueView } from './views.ts'
 
 /** Milliseconds that the oldest job may wait before somebody should look. */

@@ -1,9 +1,9 @@
 /** Changes of everything that a search finds: a preview, then the change with its progress. */
 import { searchText } from '../pond/action-detail.ts'
 import type { BulkProgress } from '../pond/bulk-options.ts'
-import { isMillpondError } from '../values/errors.ts'
-import { checkOptions, defined, isBoolean, type Rules } from '../values/options.ts'
-import { safeText } from '../values/safe-error.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import { safeText } from '../values/errors/safe-error.ts'
+import { checkOptions, defined, isBoolean, type Rules } from '../values/options/options.ts'
 import { type BulkChange, bulkChange } from './bulk-run.ts'
 import type { Call } from './context.ts'
 import { jobRow } from './job-views.ts'

@@ -2,7 +2,7 @@
 import { ACTIONS_QUEUE } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
-import type { ActionEvent } from '../values/events.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
 import { Refusal, refuseUnknownJob } from '../web/problem.ts'
 import type { Redaction } from './redact.ts'
 import { type Caller, unknownQueue } from './rights.ts'

@@ -1,6 +1,8 @@
 /** How many jobs a search finds: so many as can be counted while a person waits. */
-import type { JobFilter, Store } from '../store.ts'
-import { checkOptions, defined } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import type { JobFilter } from '../values/operations/requests.ts'
+import { checkOptions, defined } from '../values/options/options.ts'
 import type { Call } from './context.ts'
 import { isName, SEARCH_TIME } from './reads.ts'
 import { SEARCH_RULES, searchQuery } from './search-input.ts'

@@ -1,6 +1,7 @@
 /** Places in the data of some jobs, to be offered while somebody types a search. */
-import type { JobRecord } from '../store.ts'
-import { jobInfo } from '../values/job.ts'
+
+import { jobInfo } from '../values/jobs/job.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
 import { sizeOf } from './payload.ts'
 import type { Redaction } from './redact.ts'
 

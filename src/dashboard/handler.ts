@@ -8,8 +8,8 @@
  * What the caller may not see is a 404, as what does not exist.
  */
 import type { Millpond } from '../pond/millpond.ts'
-import type { ActionEvent } from '../values/events.ts'
-import { checkObject, checkOptions } from '../values/options.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
+import { checkObject, checkOptions } from '../values/options/options.ts'
 import { readBody } from '../web/body.ts'
 import { isResponse } from '../web/guard.ts'
 import { contentType } from '../web/headers.ts'

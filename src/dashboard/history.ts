@@ -1,5 +1,5 @@
 /** How each queue was in the last minutes, for the lines and for rates. */
-import type { QueueStats } from '../store.ts'
+import type { QueueStats } from '../values/operations/requests.ts'
 import type { Recent } from './attention.ts'
 import type { Point } from './views.ts'
 

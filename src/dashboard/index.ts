@@ -4,13 +4,13 @@
  *   …/                 the page            …/events      the event stream, which all views live on
  *   …/page.js, …       its files           …/api/NAME    reads and actions: POST of JSON, so that nothing is in a URL
  */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 import { actionDone } from '../pond/actions.ts'
 import { Millpond } from '../pond/millpond.ts'
-import { MAX_PAYLOAD } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import type { ActionEvent } from '../values/events.ts'
-import { checkOptions, isFunction, type Rules } from '../values/options.ts'
+import { MAX_PAYLOAD } from '../values/encoding/encoding.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
+import { checkOptions, isFunction, type Rules } from '../values/options/options.ts'
 import { type OnError, reporter } from '../web/problem.ts'
 import { tokenFault } from '../web/tokens.ts'
 import { Callers, type DashboardToken, type RightsHook } from './callers.ts'
@@ -18,7 +18,7 @@ import { Handler } from './handler.ts'
 import { Redaction, redactedPaths } from './redact.ts'
 import { isRights } from './rights.ts'
 
-export type { ActionEvent } from '../values/events.ts'
+export type { ActionEvent } from '../values/jobs/events.ts'
 export type { DashboardToken, RightsHook, RightsVerdict } from './callers.ts'
 export type { Rights, Scope } from './rights.ts'
 

@@ -1,6 +1,7 @@
 /** Jobs as the page shows them. */
-import type { JobRecord } from '../store.ts'
-import { readLogLine } from '../values/job-log.ts'
+
+import { readLogLine } from '../values/jobs/job-log.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
 import { payloadView, shownValue } from './payload.ts'
 import type { Redaction } from './redact.ts'
 import type { ErrorView, JobPage, JobRow, LineView, May } from './views.ts'

@@ -1,10 +1,10 @@
 /** Payloads as the page shows them: within bounds, without what is redacted, and with nothing changed on the way. */
 import { types } from 'node:util'
-import type { Encoded, JobRecord } from '../store.ts'
-import { decode, isNestedTooDeep } from '../values/encoding.ts'
-import { isNotDecodable } from '../values/errors.ts'
-import type { JobPart } from '../values/job.ts'
-import { isSealed } from '../values/sealed-form.ts'
+import { decode, isNestedTooDeep } from '../values/encoding/encoding.ts'
+import { isSealed } from '../values/encoding/sealed-form.ts'
+import { isNotDecodable } from '../values/errors/errors.ts'
+import type { JobPart } from '../values/jobs/job.ts'
+import type { Encoded, JobRecord } from '../values/jobs/records.ts'
 import type { Redaction } from './redact.ts'
 import type { PayloadView, Shown } from './views.ts'
 

@@ -2,7 +2,7 @@
  * Paths that are never shown, such as `data.card.number` or `*.password`. A name stands for a member, `*` for every one at this level,
  * `**` for any number of levels. Members of arrays have no name: a path goes through arrays.
  */
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 type Path = readonly string[]
 

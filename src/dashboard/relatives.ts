@@ -1,6 +1,7 @@
 /** The jobs that a job waits for, and those that wait for it, as the page shows them. */
-import type { JobState } from '../store.ts'
-import { isMillpondError } from '../values/errors.ts'
+
+import { isMillpondError } from '../values/errors/errors.ts'
+import type { JobState } from '../values/jobs/records.ts'
 import type { Call } from './context.ts'
 import type { RelativesView, RelativeView } from './views.ts'
 

@@ -1,8 +1,8 @@
 /** Schedules: what they are, when they fire next, and what an operator does with one. The right for its queue counts. */
 import { type ScheduleInfo, scheduleInfo } from '../pond/schedules.ts'
-import type { ScheduleRecord } from '../store.ts'
-import { checkObject, checkOptions, defined } from '../values/options.ts'
+import { checkObject, checkOptions, defined } from '../values/options/options.ts'
 import { firingId } from '../values/schedules/firing.ts'
+import type { ScheduleRecord } from '../values/schedules/records.ts'
 import { timesOf } from '../values/schedules/times.ts'
 import { Refusal } from '../web/problem.ts'
 import { type Call, mustOperate } from './context.ts'

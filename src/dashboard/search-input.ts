@@ -1,8 +1,9 @@
 /** Searches and filters, as the page sends them. */
 import { type JobsQuery, jobsQuery } from '../pond/listing.ts'
-import { JOB_STATES, type JobState, type Store } from '../store.ts'
-import { dataFilter } from '../values/data-filter.ts'
-import { defined, type Rules } from '../values/options.ts'
+import type { Store } from '../store.ts'
+import { JOB_STATES, type JobState } from '../values/jobs/records.ts'
+import { dataFilter } from '../values/operations/data-filter.ts'
+import { defined, type Rules } from '../values/options/options.ts'
 import { Refusal } from '../web/problem.ts'
 import type { Redaction } from './redact.ts'
 import type { May, Search } from './views.ts'

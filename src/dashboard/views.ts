@@ -2,9 +2,11 @@
 import type { Explanation } from '../pond/explain.ts'
 import type { QueueSetting } from '../pond/queue-options.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import type { Capabilities, DataFilter, JobState, Lane } from '../store.ts'
-import type { ActionEvent } from '../values/events.ts'
-import type { GroupRecord } from '../values/limits.ts'
+import type { Capabilities } from '../store.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
+import type { JobState } from '../values/jobs/records.ts'
+import type { DataFilter, Lane } from '../values/operations/requests.ts'
+import type { GroupRecord } from '../values/settings/limits.ts'
 
 /** What the caller may do with a queue. */
 export interface May {

@@ -3,7 +3,7 @@
  * microsecond. Each is a bound of the log-spaced buckets, too, so every count is exact. The sum is estimated from the
  * middles of the buckets, as percentiles are, and off by 4.5 % at most.
  */
-import { middleOf, PER_DOUBLING } from '../values/histogram.ts'
+import { middleOf, PER_DOUBLING } from '../values/figures/histogram.ts'
 import type { Labels, Sample } from './exposition.ts'
 
 /** 2⁸ µs is 0.26 ms, 2³⁶ µs are 19 hours. */

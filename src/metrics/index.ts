@@ -1,7 +1,7 @@
 /** The metrics of a pond, in the text format of Prometheus. docs/metrics.md lists them. */
 import type { Figures } from '../pond/figures.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import { isMillpondError } from '../values/errors.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
 import { exposition } from './exposition.ts'
 import { ListedQueues } from './listed-queues.ts'
 import { queueFamilies } from './queue-families.ts'

@@ -1,7 +1,8 @@
 /** The families of a store's queues and workers. Labels are the queue and the state of jobs, and never a group, key or id. */
 import type { Figures } from '../pond/figures.ts'
-import { JOB_STATES, type JobState, type Metric, type QueueStats, type Totals, type WorkerRecord } from '../store.ts'
-import { merge } from '../values/histogram.ts'
+import { type Metric, merge } from '../values/figures/histogram.ts'
+import { JOB_STATES, type JobState } from '../values/jobs/records.ts'
+import type { QueueStats, Totals, WorkerRecord } from '../values/operations/requests.ts'
 import type { Family, Sample } from './exposition.ts'
 import { histogramSeries } from './histogram-series.ts'
 

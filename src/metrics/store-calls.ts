@@ -1,8 +1,8 @@
 /** Times and errors of this process's calls to stores, from the channel `millpond:operation`. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ErrorCode } from '../values/errors.ts'
-import { bucketOf } from '../values/histogram.ts'
-import type { StoreOperation } from '../values/store-operation.ts'
+import type { ErrorCode } from '../values/errors/errors.ts'
+import { bucketOf } from '../values/figures/histogram.ts'
+import type { StoreOperation } from '../values/operations/store-operation.ts'
 import type { Family, Sample } from './exposition.ts'
 import { histogramSeries } from './histogram-series.ts'
 

@@ -4,7 +4,7 @@
  *   the job that it follows ──ends at the source──► it has the key, and goes as any other job
  *                           └─ is moved ──────────► it has the key at the source, and goes as a follower: at the target it follows again
  */
-import type { JobRecord } from '../values/records.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
 
 export class Followers {
   /** Of live jobs that were moved. Only a job that has been claimed can have a follower, so these are few. */

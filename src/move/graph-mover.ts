@@ -5,7 +5,7 @@
  *
  * The target lets a job wait for parents that it does not know yet. A parent that ends at the source comes there when it has ended.
  */
-import type { JobRecord } from '../values/records.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
 import type { Batch, Source, SourceGraph } from './source.ts'
 import type { Fate, Target } from './target.ts'
 

@@ -2,11 +2,11 @@
  * `move`: carries jobs, settings of queues and schedules from one store to another while producers and workers run on both.
  * docs/move.md tells what is kept, and what a kill in the middle leaves.
  */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 import type { Store } from '../store.ts'
 import { assertMigrated, isLasting, openExisting } from '../stores/existing.ts'
 import { openStore } from '../stores/open.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import { dryRun, Mover, wanted } from './mover.ts'
 import { checkedMoveOptions, type MoveEnd, type MoveOptions, type MoveReport } from './options.ts'
 import { retried, retrying } from './retry.ts'
@@ -19,7 +19,7 @@ import { alsoRivals, isRival, openRival } from './sources/rivals.ts'
 import { StoreSource } from './sources/store.ts'
 import { Target } from './target.ts'
 
-export type { ErrorCode, MillpondError } from '../values/errors.ts'
+export type { ErrorCode, MillpondError } from '../values/errors/errors.ts'
 export type { MovedQueue, MoveEnd, MoveOptions, MoveReport } from './options.ts'
 export type { MoveProgress } from './pace.ts'
 export type { Counts } from './source.ts'

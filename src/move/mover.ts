@@ -9,8 +9,8 @@
  * never in neither place.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MillpondError } from '../values/errors.ts'
-import { JOB_STATES, type JobRecord } from '../values/records.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import { JOB_STATES, type JobRecord } from '../values/jobs/records.ts'
 import { Followers } from './followers.ts'
 import { GraphMover } from './graph-mover.ts'
 import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'

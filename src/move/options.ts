@@ -1,8 +1,8 @@
 /** What `move` is told, and what it tells. */
 import type { Store } from '../store.ts'
-import type { MillpondError } from '../values/errors.ts'
-import { checkQueueName } from '../values/names.ts'
-import { checkOptions, isBoolean, isFunction, isSignal } from '../values/options.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import { checkOptions, isBoolean, isFunction, isSignal } from '../values/options/options.ts'
+import { checkQueueName } from '../values/settings/names.ts'
 import type { MoveProgress } from './pace.ts'
 import type { Counts } from './source.ts'
 import type { LeftReason } from './target.ts'

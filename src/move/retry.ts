@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from '../store.ts'
 import { around } from '../stores/around.ts'
-import { isMillpondError, type MillpondError } from '../values/errors.ts'
+import { isMillpondError, type MillpondError } from '../values/errors/errors.ts'
 
 /** In ms: without any success for so long, the move ends with the error. */
 const PATIENCE = 60_000

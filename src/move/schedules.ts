@@ -6,8 +6,10 @@
  *
  * A time has the same job id at both ends. What the target's own code has declared stays.
  */
-import type { ScheduleRecord, Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { ScheduleRecord } from '../values/schedules/records.ts'
 import { timesOf } from '../values/schedules/times.ts'
 
 const PAGE = 100

@@ -3,8 +3,8 @@
  * operator has set stays.
  */
 import type { Capabilities, Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
-import type { QueueSettings, SettingName } from '../values/settings.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { QueueSettings, SettingName } from '../values/settings/settings.ts'
 import type { SourceSettings } from './source.ts'
 import { settingsOf } from './sources/store.ts'
 

@@ -1,8 +1,8 @@
 /** Where jobs are moved from: a store of Millpond's, or a rival's data. */
-import type { MillpondError } from '../values/errors.ts'
-import type { GroupRecord } from '../values/limits.ts'
-import type { JobRecord, JobState } from '../values/records.ts'
-import type { GivenSettings } from '../values/settings.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import type { JobRecord, JobState } from '../values/jobs/records.ts'
+import type { GroupRecord } from '../values/settings/limits.ts'
+import type { GivenSettings } from '../values/settings/settings.ts'
 
 export type Counts = Record<JobState, number>
 

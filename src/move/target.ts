@@ -1,8 +1,8 @@
 /** Where jobs are moved to: it stores them as they were, and says of each what became of it. */
 import type { Store } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { type ErrorCode, isMillpondError, MillpondError } from '../values/errors.ts'
-import type { JobRecord, NewJob, PushOutcome } from '../values/records.ts'
+import { type ErrorCode, isMillpondError, MillpondError } from '../values/errors/errors.ts'
+import type { JobRecord, NewJob, PushOutcome } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { placesOf } from './sources/graph.ts'
 
 /** Jobs of a page. */

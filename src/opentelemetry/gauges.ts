@@ -3,7 +3,7 @@ import type { BatchObservableResult, Meter } from '@opentelemetry/api'
 import { ListedQueues } from '../metrics/listed-queues.ts'
 import { queueFamilies } from '../metrics/queue-families.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import { isMillpondError } from '../values/errors.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
 
 /** As of `metrics`, unless set there. */
 const MAX_QUEUES = 100

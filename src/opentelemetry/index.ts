@@ -7,13 +7,13 @@
  *
  * A handler for batches has one span, with a link to each job's trace.
  */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
 import type { Millpond } from '../pond/millpond.ts'
-import { checkOptions, type Rules } from '../values/options.ts'
-import type { PushCall, RunCall } from '../values/published-calls.ts'
-import type { StoreOperation } from '../values/store-operation.ts'
+import type { StoreOperation } from '../values/operations/store-operation.ts'
+import { checkOptions, type Rules } from '../values/options/options.ts'
+import type { PushCall, RunCall } from '../values/runtime/published-calls.ts'
 import { gauges } from './gauges.ts'
 import { instruments } from './instruments.ts'
 import { tracing } from './tracing.ts'

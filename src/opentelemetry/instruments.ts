@@ -1,6 +1,6 @@
 /** Instruments, by the semantic conventions for messaging where they have one. */
 import type { Attributes, Meter } from '@opentelemetry/api'
-import type { StoreOperation } from '../values/store-operation.ts'
+import type { StoreOperation } from '../values/operations/store-operation.ts'
 
 export type Instruments = ReturnType<typeof instruments>
 

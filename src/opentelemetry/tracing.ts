@@ -10,7 +10,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { PushCall, RunCall, RunJob } from '../values/published-calls.ts'
+import type { PushCall, RunCall, RunJob } from '../values/runtime/published-calls.ts'
 import type { Instruments } from './instruments.ts'
 import { spanContextIn, textOf, under } from './trace-context.ts'
 

@@ -1,6 +1,7 @@
 /** What the log of actions says of a change: values of settings, and which jobs a bulk change was for. No payload is in it. */
-import type { JobState, SettingName } from '../store.ts'
-import { durationText } from '../values/duration.ts'
+import type { JobState } from '../values/jobs/records.ts'
+import type { SettingName } from '../values/settings/settings.ts'
+import { durationText } from '../values/time/duration.ts'
 import type { FilterOptions } from './listing.ts'
 import type { QueueSetting } from './queue-options.ts'
 

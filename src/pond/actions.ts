@@ -1,11 +1,13 @@
 /** The log of actions: who did what, in the store for 90 days; see contract/actions.md. */
-import type { JobRecord, Store } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { encode, MAX_PAYLOAD } from '../values/encoding.ts'
-import { isMillpondError } from '../values/errors.ts'
-import type { ActionEvent, PondEmitter } from '../values/events.ts'
-import { newId } from '../values/ids.ts'
-import { jobInfo } from '../values/job.ts'
+
+import type { Store } from '../store.ts'
+import { encode, MAX_PAYLOAD } from '../values/encoding/encoding.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import type { ActionEvent, PondEmitter } from '../values/jobs/events.ts'
+import { newId } from '../values/jobs/ids.ts'
+import { jobInfo } from '../values/jobs/job.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 export const ACTIONS_QUEUE = 'millpond.actions'
 /** Whether a list of queues for people and metrics has it. The log is told of where its queue is asked for by name. */

@@ -1,10 +1,13 @@
 /** Changes in bulk, as callers ask for them: which jobs, and how the run goes. */
-import { type BulkChange, JOB_STATES, type JobFilter, type JobState, type Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { cursorFields } from '../values/cursor.ts'
-import { type Duration, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkOptions, defined, isFunction, isInteger, isSignal, type Rules } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { JOB_STATES, type JobState } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import { cursorFields } from '../values/operations/cursor.ts'
+import type { BulkChange, JobFilter } from '../values/operations/requests.ts'
+import { checkOptions, defined, isFunction, isInteger, isSignal, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds, shown } from '../values/time/duration.ts'
 import { FILTER_RULES, type FilterOptions, filterOf } from './listing.ts'
 import { timeOf } from './push.ts'
 

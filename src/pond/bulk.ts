@@ -6,9 +6,11 @@
  * back meanwhile, such as one that was requeued and died again, is not taken a second time.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { BulkChange, BulkStep, JobState, Store } from '../store.ts'
-import { type JobInfo, jobInfo } from '../values/job.ts'
-import { defined } from '../values/options.ts'
+import type { Store } from '../store.ts'
+import { type JobInfo, jobInfo } from '../values/jobs/job.ts'
+import type { JobState } from '../values/jobs/records.ts'
+import type { BulkChange, BulkStep } from '../values/operations/requests.ts'
+import { defined } from '../values/options/options.ts'
 import { type BulkPlan, type BulkProgress, type Position, positionText } from './bulk-options.ts'
 
 const MAX_CHANGES_PER_STEP = 1000

@@ -1,7 +1,8 @@
 /** `pushMany` with a callback: one job that starts when all jobs of the list have ended. */
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { pushCalls } from '../values/published-calls.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { pushCalls } from '../values/runtime/published-calls.ts'
+import { kindOf } from '../values/time/duration.ts'
 import type { PondInternals } from './internals.ts'
 import { MAX_PARENTS } from './links.ts'
 import type { Producer } from './producer.ts'

@@ -10,9 +10,9 @@
  */
 
 import { atEndOfTick } from '../batch/batcher.ts'
-import type { NewJob, PushOutcome } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { batches, MAX_PUSH } from './push.ts'
 import type { Pusher } from './pusher.ts'
 

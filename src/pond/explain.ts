@@ -1,9 +1,11 @@
 /** Why a job does not run: what `pond.explain` tells. */
-import type { JobRecord, JobState, Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { LAST_TIME } from '../values/duration.ts'
-import { silentFor } from '../values/worker-text.ts'
+
+import type { Store } from '../store.ts'
+import { silentFor } from '../values/figures/worker-text.ts'
+import type { JobRecord, JobState } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { LAST_TIME } from '../values/time/duration.ts'
 import { isSilent } from './worker-info.ts'
 
 /** What keeps a job from running. */

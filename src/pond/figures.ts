@@ -1,6 +1,8 @@
 /** What metrics are made of. Two calls, which cost the same however many jobs there are. */
-import type { QueueStats, Store, WorkerRecord } from '../store.ts'
-import { ALL_MINUTES } from '../values/histogram.ts'
+
+import type { Store } from '../store.ts'
+import { ALL_MINUTES } from '../values/figures/histogram.ts'
+import type { QueueStats, WorkerRecord } from '../values/operations/requests.ts'
 import { isShown } from './actions.ts'
 
 export interface Figures {

@@ -1,8 +1,11 @@
 /** Walks a graph of jobs, level by level, from one of them. */
-import { JOB_STATES, type JobState, type OnDead, type Relatives, type Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { checkOptions, isInteger } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { JOB_STATES, type JobState, type OnDead } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import type { Relatives } from '../values/operations/requests.ts'
+import { checkOptions, isInteger } from '../values/options/options.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { MAX_PARENTS } from './links.ts'
 
 /** A job in its graph. */

@@ -2,7 +2,9 @@
  * Tells the store the settings of queues, each only when they are new. Applications make a queue object wherever they
  * need one, for instance in each request; only the first of several with the same settings makes a call.
  */
-import type { QueueSettings, SettingName, Store } from '../store.ts'
+
+import type { Store } from '../store.ts'
+import type { QueueSettings, SettingName } from '../values/settings/settings.ts'
 
 /** Queues that are remembered; then all are forgotten, and told once more. */
 const MAX_QUEUES = 10_000

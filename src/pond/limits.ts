@@ -1,13 +1,14 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 
-import type { QueueSettings, Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
-import { type GroupLimits, type LimitSettings, MAX_RUNNING, type Rate } from '../values/limits.ts'
-import { checkKey } from '../values/names.ts'
-import { checkOptions, isInteger, type Rules } from '../values/options.ts'
-import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import { checkOptions, isInteger, type Rules } from '../values/options/options.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { type GroupLimits, type LimitSettings, MAX_RUNNING, type Rate } from '../values/settings/limits.ts'
+import { checkKey } from '../values/settings/names.ts'
+import { burstOf, type RateOption, rateOf } from '../values/settings/rate.ts'
+import type { QueueSettings } from '../values/settings/settings.ts'
 
 /** Limits over all workers, in every process and language. Those that are left out, or null, are no limit. */
 export interface LimitOptions {

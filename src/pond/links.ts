@@ -1,11 +1,13 @@
 /** The jobs that a pushed one waits for: contract/graphs.md. */
-import type { NewJob, OnDead, Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkId, isId } from '../values/ids.ts'
-import type { Rules } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkId, isId } from '../values/jobs/ids.ts'
+import type { NewJob, OnDead } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import type { Rules } from '../values/options/options.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { kindOf } from '../values/time/duration.ts'
 
 export interface LinkOptions {
   /**

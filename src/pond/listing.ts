@@ -1,12 +1,15 @@
 /** Lists of a queue's jobs, as callers ask for them. */
-import { JOB_STATES, type JobFilter, type JobState, type ListedRecord, type Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { checkCursor } from '../values/cursor.ts'
-import { type DataMatch, dataFilter } from '../values/data-filter.ts'
-import { shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkKey } from '../values/names.ts'
-import { checkOptions, defined, isInteger, type Rules } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { JOB_STATES, type JobState } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import { checkCursor } from '../values/operations/cursor.ts'
+import { type DataMatch, dataFilter } from '../values/operations/data-filter.ts'
+import type { JobFilter, ListedRecord } from '../values/operations/requests.ts'
+import { checkOptions, defined, isInteger, type Rules } from '../values/options/options.ts'
+import { checkKey } from '../values/settings/names.ts'
+import { shown } from '../values/time/duration.ts'
 import { timeOf } from './push.ts'
 
 export interface PageOptions {

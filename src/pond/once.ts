@@ -1,9 +1,11 @@
 /** What a push says about its key beyond "one live job": contract/operations.md, "Once for a while". */
-import type { Once, Store, Unique } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { defined, isBoolean, type Rules } from '../values/options.ts'
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { Once, Unique } from '../values/jobs/records.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import { defined, isBoolean, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 
 export interface OnceOptions {
   /**

@@ -1,11 +1,12 @@
 /** How many workers? From figures that are given, or measured by the store. */
-import type { QueueStats } from '../store.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { middleOf } from '../values/histogram.ts'
-import { checkOptions, isDuration, isInteger, type Rules } from '../values/options.ts'
-import { type RateOption, rateOf } from '../values/rate.ts'
-import { type Demand, MAX_WORKERS, sizing } from '../values/sizing.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { middleOf } from '../values/figures/histogram.ts'
+import { type Demand, MAX_WORKERS, sizing } from '../values/figures/sizing.ts'
+import type { QueueStats } from '../values/operations/requests.ts'
+import { checkOptions, isDuration, isInteger, type Rules } from '../values/options/options.ts'
+import { type RateOption, rateOf } from '../values/settings/rate.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 
 export interface PlanTargets {
   /** The rate lasts so long, and no job comes after it. Unset: it goes on. */

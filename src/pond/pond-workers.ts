@@ -1,7 +1,8 @@
 /** The workers of a pond: passes bells and pushes on to them, and registers them for `pond.workers`. With any, it sweeps. */
 
-import type { Bell, NewJob, Store } from '../store.ts'
-import type { CloseReport } from '../values/close-options.ts'
+import type { Bell, Store } from '../store.ts'
+import type { NewJob } from '../values/jobs/records.ts'
+import type { CloseReport } from '../values/options/close-options.ts'
 import { WorkerRegistry } from '../worker/registry.ts'
 import type { Sweeper } from '../worker/sweeper.ts'
 import type { Worker } from '../worker/worker.ts'

@@ -5,10 +5,11 @@
  *      └─ with `tx` ──► the caller's transaction
  */
 
-import type { NewJob, PushOutcome, QueueSettings } from '../store.ts'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { pushCalls } from '../values/published-calls.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
+import { pushCalls } from '../values/runtime/published-calls.ts'
+import type { QueueSettings } from '../values/settings/settings.ts'
+import { kindOf } from '../values/time/duration.ts'
 import type { PondInternals } from './internals.ts'
 import { parentUnknown } from './links.ts'
 import { publishedPush } from './published-push.ts'

@@ -1,5 +1,5 @@
-import { isMillpondError } from '../values/errors.ts'
-import { type PushCall, pushCalls } from '../values/published-calls.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import { type PushCall, pushCalls } from '../values/runtime/published-calls.ts'
 import type { Pushed } from './push.ts'
 
 /** Publishes the push. @param push with the options to use */

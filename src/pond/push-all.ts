@@ -4,12 +4,13 @@
  *   read and checked ──► sorted, parents first ──► one call of the store ──► the outcomes, in the order of the list
  *                          └─ GraphCycle             └─ with `tx`: inside the caller's transaction
  */
-import type { NewJob } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { isId } from '../values/ids.ts'
-import { checkOptions } from '../values/options.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { isId } from '../values/jobs/ids.ts'
+import type { NewJob } from '../values/jobs/records.ts'
+import { checkOptions } from '../values/options/options.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { kindOf } from '../values/time/duration.ts'
 import type { PondInternals } from './internals.ts'
 import { inOrder } from './job-order.ts'
 import { MAX_PARENTS } from './links.ts'

@@ -11,8 +11,9 @@
 
 import type { BatcherLimits } from '../batch/batcher.ts'
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
-import type { NewJob, PushOutcome, Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
 import { batches, bytesOf, MAX_PUSH } from './push.ts'
 
 /** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */

@@ -1,12 +1,15 @@
 /** The options of `pond.queue` and of `queue.override`, and the settings that they are in the store. */
-import type { GivenSettings, QueueSettings, SettingName, SettingsChange, SettingsReport, Store } from '../store.ts'
+
+import type { Store } from '../store.ts'
 import { NOTHING_GIVEN, settle } from '../stores/given-settings.ts'
-import { type Backoff, backoffPolicy } from '../values/backoff.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { type Duration, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
-import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import { isStandardSchema, type StandardSchema } from '../values/encoding/schema.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { SettingsReport } from '../values/operations/requests.ts'
+import { checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options/options.ts'
+import { type Backoff, backoffPolicy } from '../values/settings/backoff.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from '../values/settings/settings.ts'
+import { type Duration, milliseconds, shown } from '../values/time/duration.ts'
 import { isLimits, limitSettings, needsLimits, type QueueLimitOptions } from './limits.ts'
 
 export interface QueueOptions {

@@ -4,11 +4,12 @@
  */
 
 import { Batcher } from '../batch/batcher.ts'
-import type { Encoded, JobError, JobRecord, Store } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { decode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import { errorFrom } from '../values/job.ts'
+import type { Store } from '../store.ts'
+import { decode } from '../values/encoding/encoding.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { errorFrom } from '../values/jobs/job.ts'
+import type { Encoded, JobError, JobRecord } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** Milliseconds. */
 const POLL_INTERVAL = DEFAULTS.producer.poll

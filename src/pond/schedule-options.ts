@@ -1,10 +1,11 @@
 /** The options of `pond.schedule`, checked. */
-import type { Timing } from '../store.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isBoolean, type Rules } from '../values/options.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkOptions, isBoolean, type Rules } from '../values/options/options.ts'
+import type { Timing } from '../values/schedules/records.ts'
 import { MISSED, type Missed } from '../values/schedules/records.ts'
 import { timesOf } from '../values/schedules/times.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { type PushOptions, timeOf } from './push.ts'
 
 /** What each job of a schedule is pushed with. */

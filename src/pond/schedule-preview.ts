@@ -1,5 +1,5 @@
 /** What a schedule's line means, before it is used. */
-import { checkOptions, isInteger } from '../values/options.ts'
+import { checkOptions, isInteger } from '../values/options/options.ts'
 import { timesOf } from '../values/schedules/times.ts'
 import { wordsOf } from '../values/schedules/words.ts'
 import { checkLine } from './schedule-options.ts'

@@ -5,9 +5,9 @@
  * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal, more than a second later, ends the process at once.
  */
 
-import type { PondCloseOptions } from '../values/close-options.ts'
-import { isError } from '../values/realms.ts'
-import { onStopSignal } from '../values/stop-signals.ts'
+import type { PondCloseOptions } from '../values/options/close-options.ts'
+import { isError } from '../values/runtime/realms.ts'
+import { onStopSignal } from '../values/runtime/stop-signals.ts'
 
 export interface Closable {
   close(options: PondCloseOptions): Promise<unknown>

@@ -1,6 +1,7 @@
-import type { HistogramSlice, Metric, QueueStats, Totals } from '../store.ts'
-import { merge, percentile } from '../values/histogram.ts'
-import type { HeldBack } from '../values/limits.ts'
+import type { HistogramSlice, Metric } from '../values/figures/histogram.ts'
+import { merge, percentile } from '../values/figures/histogram.ts'
+import type { QueueStats, Totals } from '../values/operations/requests.ts'
+import type { HeldBack } from '../values/settings/limits.ts'
 import { limitsOf, type QueueLimits } from './limits.ts'
 
 /**

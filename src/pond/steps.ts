@@ -1,7 +1,7 @@
 /** Calls about any number of jobs are made in steps, since one call of the store is bounded. */
 
 import type { Store } from '../store.ts'
-import { defined } from '../values/options.ts'
+import { defined } from '../values/options/options.ts'
 
 /** Most jobs of a step. */
 const MAX_JOBS_PER_STEP = 1000

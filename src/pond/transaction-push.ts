@@ -1,6 +1,9 @@
 /** Pushes inside a transaction of the caller, which commits or rolls back. Nothing is emitted: the jobs come to be with its commit. */
-import type { NewJob, PushOutcome, QueueSettings, Store } from '../store.ts'
-import { lacking } from '../values/capabilities.ts'
+
+import type { Store } from '../store.ts'
+import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
+import { lacking } from '../values/operations/capabilities.ts'
+import type { QueueSettings } from '../values/settings/settings.ts'
 
 /** The producer of a queue, as far as it is needed here. */
 interface Source {

@@ -1,6 +1,6 @@
 /** The settings that a queue object was opened with, until the store has them. */
 
-import { type QueueSettings, setsNothing } from '../store.ts'
+import { type QueueSettings, setsNothing } from '../values/settings/settings.ts'
 import type { KnownSettings } from './known-settings.ts'
 
 export class UnsentSettings {

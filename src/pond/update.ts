@@ -1,12 +1,14 @@
 /** Changes of jobs that do not run yet. */
-import type { JobUpdate, Store } from '../store.ts'
-import { needs } from '../values/capabilities.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { encode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkId } from '../values/ids.ts'
-import { checkOptions, defined, isInteger, type Rules } from '../values/options.ts'
-import { type StandardSchema, validate } from '../values/schema.ts'
+
+import type { Store } from '../store.ts'
+import { encode } from '../values/encoding/encoding.ts'
+import { type StandardSchema, validate } from '../values/encoding/schema.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkId } from '../values/jobs/ids.ts'
+import { needs } from '../values/operations/capabilities.ts'
+import type { JobUpdate } from '../values/operations/requests.ts'
+import { checkOptions, defined, isInteger, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { timeOf } from './push.ts'
 
 /** What is unset stays. */

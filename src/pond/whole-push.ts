@@ -1,7 +1,9 @@
 /** Pushes of all jobs or none, in one call of the store or in a transaction of the caller. */
-import type { NewJob, PushOutcome, QueueSettings } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import type { QueueSettings } from '../values/settings/settings.ts'
 import type { PondInternals } from './internals.ts'
 import { bytesOf, type Pushed } from './push.ts'
 import { pushInTransaction } from './transaction-push.ts'

@@ -1,7 +1,8 @@
 /** Workers, as `pond.workers` tells of them. */
-import type { Lane, WorkerRecord } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { silentFor } from '../values/worker-text.ts'
+
+import { silentFor } from '../values/figures/worker-text.ts'
+import type { Lane, WorkerRecord } from '../values/operations/requests.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** Milliseconds: two heartbeats were missed. */
 const SILENT = 2 * DEFAULTS.heartbeat.every

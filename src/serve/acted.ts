@@ -4,7 +4,7 @@
  */
 import { actionDone } from '../pond/actions.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import type { ActionEvent } from '../values/events.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
 import { clientOf } from '../web/permits.ts'
 import { bearerToken, Tokens } from '../web/tokens.ts'
 

@@ -2,12 +2,12 @@
 
 import { SETTING_NAMES } from '../pond/queue-options.ts'
 import { TOTAL_NAMES } from '../pond/stats.ts'
-import { JOB_STATES } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
-import { ERROR_CODES } from '../values/errors.ts'
-import { MAX_RUNNING } from '../values/limits.ts'
-import { MAX_COST, MAX_STARTS } from '../values/rate.ts'
+import { ERROR_CODES } from '../values/errors/errors.ts'
+import { JOB_STATES } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { MAX_RUNNING } from '../values/settings/limits.ts'
+import { MAX_COST, MAX_STARTS } from '../values/settings/rate.ts'
+import { LAST_TIME, LONGEST_TIMER } from '../values/time/duration.ts'
 import {
   array,
   type Fitting,

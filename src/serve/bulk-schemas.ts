@@ -1,7 +1,7 @@
 /** What requests for changes in bulk take, and what they answer, as JSON Schema. */
 import { BULK_STATES, type BulkVerb } from '../pond/bulk-options.ts'
-import { JOB_STATES } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { JOB_STATES } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { listedJob, runAt } from './api-schemas.ts'
 import { JOB_FILTERS } from './filter-schemas.ts'
 import { array, integer, object, oneOf, type Schema, string } from './json-schema.ts'

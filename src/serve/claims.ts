@@ -6,7 +6,9 @@
  * workers, one job costs one call. If one gets nothing there is nothing for all, so the workers that do not wait are
  * answered then. Workers that ask for urgent jobs only (`minPriority`) stand in lists of their own.
  */
-import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
+
+import type { Store } from '../store.ts'
+import type { Claimed, ClaimedJob, ClaimRequest } from '../values/jobs/records.ts'
 import { SHORTEST_RETRY_AFTER } from '../worker/claim-loop.ts'
 import type { WorkerRegistry } from '../worker/registry.ts'
 

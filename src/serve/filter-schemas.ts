@@ -1,5 +1,5 @@
 /** Filters of lists and bulk changes. */
-import { LAST_TIME } from '../values/duration.ts'
+import { LAST_TIME } from '../values/time/duration.ts'
 import { name } from './api-schemas.ts'
 import { integer, string } from './json-schema.ts'
 

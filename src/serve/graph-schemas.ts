@@ -1,5 +1,5 @@
 /** What requests about graphs of jobs take, and what they answer, as JSON Schema. */
-import { JOB_STATES } from '../store.ts'
+import { JOB_STATES } from '../values/jobs/records.ts'
 import {
   anything,
   boolean,

@@ -3,15 +3,23 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
-import { LARGEST_PAYLOAD } from '../values/encoding.ts'
-import '../values/runtime.ts'
+import { LARGEST_PAYLOAD } from '../values/encoding/encoding.ts'
+import '../values/runtime/runtime.ts'
 import { type AlertOptions, type Alerts, alerts } from '../alerts/index.ts'
 import { Millpond } from '../pond/millpond.ts'
 import { openStore } from '../stores/open.ts'
-import { closeTimeout } from '../values/close-options.ts'
-import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkOptions, defined, isBoolean, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { closeTimeout } from '../values/options/close-options.ts'
+import {
+  checkOptions,
+  defined,
+  isBoolean,
+  isDuration,
+  isFunction,
+  isInteger,
+  type Rules,
+} from '../values/options/options.ts'
+import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { type OnError, reporter } from '../web/problem.ts'
 import { tokenFault } from '../web/tokens.ts'
 import type { UnauthorizedClient } from '../web/unauthorized.ts'

@@ -3,8 +3,8 @@
  * document, so the three cannot differ.
  */
 import { types } from 'node:util'
-import { LAST_TIME } from '../values/duration.ts'
-import { isId } from '../values/ids.ts'
+import { isId } from '../values/jobs/ids.ts'
+import { LAST_TIME } from '../values/time/duration.ts'
 
 export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
 

@@ -1,5 +1,5 @@
 /** The jobs that a pushed one waits for: docs/graphs.md. */
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { array, integer, oneOf, string } from './json-schema.ts'
 
 const id = (description?: string) => string({ format: 'uuid', ...(description !== undefined && { description }) })

@@ -1,5 +1,5 @@
 /** The log of a job, in requests and answers. */
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { array, integer, object, type Schema, string } from './json-schema.ts'
 
 const fields: Schema<object> = { type: 'object' }

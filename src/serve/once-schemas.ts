@@ -1,5 +1,5 @@
 /** What a key of a push does beyond one live job: docs/once.md. */
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { integer, object, oneOf, type Schema } from './json-schema.ts'
 
 const CENTURY = DEFAULTS.bounds.delay.most

@@ -1,6 +1,6 @@
 /** The OpenAPI document, made of the table of routes. */
 
-import { defined } from '../values/options.ts'
+import { defined } from '../values/options/options.ts'
 import { id, problem, queueName } from './api-schemas.ts'
 import type { Properties, Schema } from './json-schema.ts'
 import type { Answer, Route } from './route.ts'

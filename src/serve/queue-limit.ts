@@ -7,7 +7,7 @@
  */
 
 import type { Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 /** Names remembered beyond the limit: of queues that other programs made. */
 const MAX_KNOWN_BEYOND_LIMIT = 10_000

@@ -9,8 +9,8 @@
  */
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as sendHttp } from 'node:http'
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 export interface Answer {
   status: number

@@ -1,6 +1,6 @@
 /** The query and body of a request, as its route takes them. */
 
-import { accepts, isAcceptable, isMessagePack } from '../values/accept.ts'
+import { accepts, isAcceptable, isMessagePack } from '../values/encoding/accept.ts'
 import { readBody } from '../web/body.ts'
 import type { BodyLimits } from '../web/body-limits.ts'
 import { contentType } from '../web/headers.ts'

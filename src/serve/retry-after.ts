@@ -1,6 +1,6 @@
 /** `Retry-After` as RFC 9110 has it (10.2.3, 5.6.7): whole seconds, or a date in one of three forms. */
 
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 const { minRetryAfter: SHORTEST, maxRetryAfter: LONGEST } = DEFAULTS.webhook
 

@@ -1,9 +1,9 @@
 /** What requests on schedules take and answers hold. */
 
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { LONGEST_TIMER } from '../values/duration.ts'
-import { MAX_COST } from '../values/rate.ts'
 import { DECLARE_OUTCOMES, MISSED } from '../values/schedules/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { MAX_COST } from '../values/settings/rate.ts'
+import { LONGEST_TIMER } from '../values/time/duration.ts'
 import {
   anInteger,
   anything,

@@ -3,7 +3,7 @@
  * of pushes wakes a worker once. Ringing costs next to nothing while nobody listens.
  */
 import type { Bell } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** With more jobs than this, naming them costs more than a look by each process that waits. */
 const MOST_IDS = 1_000

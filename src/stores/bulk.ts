@@ -1,6 +1,9 @@
 /** What the bulk changes of several stores share: which jobs a step changes beside the filter, and by which operation. */
-import type { BulkChange, BulkRequest, JobRecord, Operations, Output } from '../store.ts'
-import { defined } from '../values/options.ts'
+
+import type { Operations, Output } from '../store.ts'
+import type { JobRecord } from '../values/jobs/records.ts'
+import type { BulkChange, BulkRequest } from '../values/operations/requests.ts'
+import { defined } from '../values/options/options.ts'
 
 /** Of a count, ids that are told. */
 export const MOST_SAMPLED = 10

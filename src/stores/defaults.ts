@@ -1,5 +1,5 @@
-import type { QueueSettings } from '../store.ts'
-import { DEFAULTS as CONTRACT } from '../values/contract-defaults.ts'
+import { DEFAULTS as CONTRACT } from '../values/settings/contract-defaults.ts'
+import type { QueueSettings } from '../values/settings/settings.ts'
 
 const { grouped: _, ...settings } = CONTRACT.queue
 

@@ -2,7 +2,7 @@
  * Looks at a store from outside: whether its server, its settings and its tables keep what was acknowledged. Each store
  * has a `doctor.ts` of its own. It opens connections of its own and changes nothing, so that it also sees a store which cannot be opened.
  */
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import type { Examine, Finding, SchemaState } from './examination.ts'
 
 interface Doctor {

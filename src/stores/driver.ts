@@ -3,9 +3,9 @@
  * which bundlers know that the package may be missing; some then put an empty module in its place.
  */
 
-import { MillpondError } from '../values/errors.ts'
-import { isError } from '../values/realms.ts'
-import { safeText } from '../values/safe-error.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { safeText } from '../values/errors/safe-error.ts'
+import { isError } from '../values/runtime/realms.ts'
 
 /** @throws DriverMissing where the package is not installed or cannot be loaded, NotSupported where it is too old */
 export async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>> {

@@ -1,5 +1,5 @@
 /** What the doctors of all stores share: what a check finds, and checks that are alike. */
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** What a check found. */
 export interface Finding {

@@ -1,7 +1,7 @@
 /** Opens a store to read what it has. A path that was mistyped must not make an empty store. */
 import { existsSync } from 'node:fs'
 import type { Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import { schemaState } from './doctor.ts'
 import { durableUrl, openStore } from './open.ts'
 

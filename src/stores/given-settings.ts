@@ -4,7 +4,7 @@
  * operator has set.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from '../store.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from '../values/settings/settings.ts'
 import { DEFAULTS } from './defaults.ts'
 
 type Values = Omit<QueueSettings, 'queue'>

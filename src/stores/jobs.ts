@@ -1,5 +1,5 @@
 /** What stores do with jobs that are handed in. */
-import type { Encoded, NewJob } from '../store.ts'
+import type { Encoded, NewJob } from '../values/jobs/records.ts'
 
 /** Whether its push says something of other jobs: contract/graphs.md. */
 export const hasParents = ({ after, within }: NewJob): boolean =>

@@ -2,8 +2,10 @@
  * Refuses what a store lacks: contract/operations.md, "Capabilities". A store behind this checks nothing itself, and leaves the operations
  * out of its table that it lacks.
  */
-import type { Capabilities, Input, JobFilter, NewJob, OperationName, Operations, Store } from '../store.ts'
-import { lacking } from '../values/capabilities.ts'
+import type { Capabilities, Input, OperationName, Operations, Store } from '../store.ts'
+import type { NewJob } from '../values/jobs/records.ts'
+import { lacking } from '../values/operations/capabilities.ts'
+import type { JobFilter } from '../values/operations/requests.ts'
 import { around } from './around.ts'
 
 /** By capability, what asks for it, as callers know it; false: nothing does. */

@@ -1,9 +1,9 @@
 /** Which store answers to a URL. A store's module, and the client it needs, is loaded when it is first used. */
 
 import type { OpenStore, Store, StoreOptions } from '../store.ts'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { hasTag } from '../values/realms.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { hasTag } from '../values/runtime/realms.ts'
+import { kindOf } from '../values/time/duration.ts'
 import { observed } from './telemetry.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
@@ -22,7 +22,7 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
 export async function openStore(url: unknown, { seal, ...options }: StoreOptions): Promise<Store> {
   if (seal === undefined) return observed(await openPlain(url, options))
-  const { Sealer } = await import('../values/seal.ts')
+  const { Sealer } = await import('../values/encoding/seal.ts')
   const sealer = new Sealer(seal)
   const { sealed } = await import('./seal.ts')
   return observed(sealed(await openPlain(url, options), sealer))

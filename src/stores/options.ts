@@ -1,7 +1,8 @@
 /** What a store takes as options: in code, or in the query of its URL. */
-import { shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { shownName } from '../values/options.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { shownName } from '../values/options/options.ts'
+import { shown } from '../values/time/duration.ts'
 
 export function invalid(message: string): never {
   throw new MillpondError('InvalidOption', message)

@@ -3,24 +3,14 @@
  * way out. What was stored in plain before stays readable.
  */
 
-import type {
-  Completion,
-  Declaration,
-  Encoded,
-  Input,
-  JobFilter,
-  JobRecord,
-  NewJob,
-  OperationName,
-  Output,
-  ScheduleRecord,
-  Store,
-  StoreTransactions,
-} from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
-import { meetsAgain } from '../values/once.ts'
-import type { Sealer, SealPlace } from '../values/seal.ts'
-import { isSealed } from '../values/sealed-form.ts'
+import type { Input, OperationName, Output, Store, StoreTransactions } from '../store.ts'
+import type { Sealer, SealPlace } from '../values/encoding/seal.ts'
+import { isSealed } from '../values/encoding/sealed-form.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { meetsAgain } from '../values/jobs/once.ts'
+import type { Completion, Encoded, JobRecord, NewJob } from '../values/jobs/records.ts'
+import type { JobFilter } from '../values/operations/requests.ts'
+import type { Declaration, ScheduleRecord } from '../values/schedules/records.ts'
 
 type Of = Pick<SealPlace, 'queue' | 'id'>
 

@@ -1,6 +1,7 @@
 /** A statement as a handler gives it to `ctx.tx` or `ctx.replica`. */
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { kindOf } from '../values/time/duration.ts'
 
 /** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
 const CONTROL = new RegExp(

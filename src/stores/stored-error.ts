@@ -1,5 +1,5 @@
 /** The error of a job's last failed attempt, from what a store keeps of it. */
-import type { JobError } from '../store.ts'
+import type { JobError } from '../values/jobs/records.ts'
 
 type Parts = { readonly [Part in keyof JobError]?: unknown }
 

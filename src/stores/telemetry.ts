@@ -4,8 +4,8 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { OperationName, Store } from '../store.ts'
-import { isMillpondError } from '../values/errors.ts'
-import type { StoreOperation } from '../values/store-operation.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import type { StoreOperation } from '../values/operations/store-operation.ts'
 import { around } from './around.ts'
 
 const operations = channel('millpond:operation')

@@ -1,5 +1,5 @@
 /** Whether a connection failed since its two ends do not agree on TLS: OpenSSL's and Node's codes, most of them for certificates. */
-import { isError } from '../values/realms.ts'
+import { isError } from '../values/runtime/realms.ts'
 export function isTlsError(error: unknown): error is Error {
   return (
     isError(error) &&

@@ -5,16 +5,10 @@
  *   unused ── query, push ──► open ── complete, rollback ──► ended
  *      └────────── complete, rollback ──────────────────────────┘
  */
-import type {
-  Completion,
-  HoldOutcome,
-  OfQueue,
-  PushInTransaction,
-  PushOutcome,
-  StoreTransaction,
-  StoreTransactions,
-} from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import type { OfQueue, PushInTransaction, StoreTransaction, StoreTransactions } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { Completion, HoldOutcome, PushOutcome } from '../values/jobs/records.ts'
 import { checkStatement } from './statement.ts'
 
 type Row = Record<string, unknown>

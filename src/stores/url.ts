@@ -1,5 +1,5 @@
 /** Reads the URL of a server. No error of it shows any of the URL: where it is written wrongly, a password may stand anywhere in it. */
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 const ESCAPES = 'in a user name or password write % as %25, / as %2F, ? as %3F, # as %23 and @ as %40'
 

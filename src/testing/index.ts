@@ -1,5 +1,5 @@
 /** `millpond/testing`: a pond whose clock a test moves, and handlers called without a pond. For node:test, vitest, jest and others. */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 
 export type { TestParent } from './parents.ts'
 export type { PushedJob } from './pushes.ts'

@@ -1,12 +1,13 @@
 /** What `ctx.parents` shows in `runHandler` and `runBatchHandler`. */
-import type { FinalState } from '../store.ts'
-import { decode, encode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkId, newId } from '../values/ids.ts'
-import { jobError } from '../values/job.ts'
-import { checkQueueName } from '../values/names.ts'
-import { checkOptions, type Rules } from '../values/options.ts'
-import type { ParentJob } from '../values/parent-jobs.ts'
+
+import { decode, encode } from '../values/encoding/encoding.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkId, newId } from '../values/jobs/ids.ts'
+import { jobError } from '../values/jobs/job.ts'
+import type { ParentJob } from '../values/jobs/parent-jobs.ts'
+import type { FinalState } from '../values/jobs/records.ts'
+import { checkOptions, type Rules } from '../values/options/options.ts'
+import { checkQueueName } from '../values/settings/names.ts'
 
 /** A job that the handler's one has waited for. */
 export interface TestParent {

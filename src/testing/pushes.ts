@@ -1,7 +1,8 @@
 /** Remembers every job that was pushed, whatever became of it. */
 
-import type { NewJob, Store } from '../store.ts'
-import { decode } from '../values/encoding.ts'
+import type { Store } from '../store.ts'
+import { decode } from '../values/encoding/encoding.ts'
+import type { NewJob } from '../values/jobs/records.ts'
 
 /** A job as it was pushed. */
 export interface PushedJob<Data = unknown> {

@@ -5,7 +5,7 @@
 
 import timers from 'node:timers/promises'
 import type { Forecast, HeldClaim } from '../stores/movable.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import type { Worker } from '../worker/worker.ts'
 import type { Activity } from './activity.ts'
 

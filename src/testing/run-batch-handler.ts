@@ -1,8 +1,8 @@
 /** Calls a handler for batches once, without a pond. */
 
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkFunction, checkOptions, defined, isFunction, type Rules } from '../values/options.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkFunction, checkOptions, defined, isFunction, type Rules } from '../values/options/options.ts'
+import { kindOf } from '../values/time/duration.ts'
 import { Batch } from '../worker/batch.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import { batchRunner } from '../worker/batch-runner.ts'

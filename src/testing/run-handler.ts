@@ -1,7 +1,7 @@
 /** Calls a handler once, without a pond. */
 
 import type { TransactionQuery } from '../store.ts'
-import { checkFunction, checkOptions, isFunction, type Rules } from '../values/options.ts'
+import { checkFunction, checkOptions, isFunction, type Rules } from '../values/options/options.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import { type Handler, singleRunner } from '../worker/single-runner.ts'
 import { type HandlerReport, JOB_RULES, type TestJobOptions, TRIAL_RULES, Trial, type TrialOptions } from './trial.ts'

@@ -1,9 +1,9 @@
 /** Answers other than problems, in JSON or MessagePack, as the request prefers. */
 import { types } from 'node:util'
 import { Packr } from 'msgpackr'
-import { type Format, preferredFormat } from '../values/accept.ts'
-import { defined } from '../values/options.ts'
-import { mayEscapeHalf } from '../values/well-formed.ts'
+import { type Format, preferredFormat } from '../values/encoding/accept.ts'
+import { mayEscapeHalf } from '../values/encoding/well-formed.ts'
+import { defined } from '../values/options/options.ts'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 

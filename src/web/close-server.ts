@@ -12,8 +12,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { checkOptions, isDuration, type Rules } from '../values/options.ts'
+import { checkOptions, isDuration, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 
 export interface CloseServerOptions {
   /** How long requests under way may take; 0 to 24 days, 20 s unless set. Then their connections are cut. */

@@ -2,9 +2,10 @@
  * Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in
  * `request-rules.ts` and `response-rules.ts`.
  */
-import { type Duration, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+
+import { MillpondError } from '../values/errors/errors.ts'
+import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds, shown } from '../values/time/duration.ts'
 import { isHeaderName, RequestRules } from './request-rules.ts'
 import { SharedResponses, type SharingCounts } from './shared-responses.ts'
 

@@ -8,7 +8,7 @@
  *
  * Nothing is buffered: an event is made when the reader asks for it, of the job as it was seen last.
  */
-import type { JobInfo } from '../values/job.ts'
+import type { JobInfo } from '../values/jobs/job.ts'
 import { isFinal } from './job-view.ts'
 import { eventOf, rendered } from './rendered-job.ts'
 import type { Watcher } from './watcher.ts'

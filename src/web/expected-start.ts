@@ -2,9 +2,9 @@
 
 import type { Millpond } from '../pond/millpond.ts'
 import type { QueueReport } from '../pond/stats.ts'
-import { LAST_MOMENT } from '../values/duration.ts'
-import type { JobInfo } from '../values/job.ts'
-import { TtlMap } from '../values/ttl-map.ts'
+import { TtlMap } from '../values/collections/ttl-map.ts'
+import type { JobInfo } from '../values/jobs/job.ts'
+import { LAST_MOMENT } from '../values/time/duration.ts'
 
 /** Milliseconds that stats are reused, however many clients follow jobs of the queue. */
 const STATS_TTL = 5000

@@ -1,5 +1,5 @@
 /** `millpond/web/fastify`: a handler from Request to Response as a Fastify plugin. */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { requestOf } from './node-request.ts'
 import { inTurn } from './pipelining.ts'

@@ -3,7 +3,7 @@
  * unless said otherwise.
  */
 
-import { MAX_HEADER_LENGTH } from '../values/accept.ts'
+import { MAX_HEADER_LENGTH } from '../values/encoding/accept.ts'
 
 /** Undefined if it is absent or too long. */
 export function header(request: Request, name: string): string | undefined {

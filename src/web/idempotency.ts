@@ -1,8 +1,8 @@
 /** A repeated request makes one job: the job's id is derived from the `Idempotency-Key`, and a push of a known id stores nothing. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { decode, encode } from '../values/encoding.ts'
-import { isBoolean, isFunction, type Rules } from '../values/options.ts'
+import { decode, encode } from '../values/encoding/encoding.ts'
+import { isBoolean, isFunction, type Rules } from '../values/options/options.ts'
 import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {

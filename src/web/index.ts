@@ -1,5 +1,5 @@
 /** `millpond/web`: HTTP handlers that push jobs, follow them, tell metrics, and share answers. */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 
 export { type AcceptOptions, accept } from './accept.ts'
 export type { CoalescedResponses, CoalesceResponsesOptions, ResponseKey } from './coalesce.ts'

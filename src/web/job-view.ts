@@ -1,8 +1,9 @@
 /** A job as clients see it. */
-import { timeText } from '../values/duration.ts'
-import type { JobInfo, JobPart } from '../values/job.ts'
-import type { LogLine } from '../values/job-log.ts'
-import { defined } from '../values/options.ts'
+
+import type { JobInfo, JobPart } from '../values/jobs/job.ts'
+import type { LogLine } from '../values/jobs/job-log.ts'
+import { defined } from '../values/options/options.ts'
+import { timeText } from '../values/time/duration.ts'
 
 /**
  * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The

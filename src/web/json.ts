@@ -3,8 +3,9 @@
  * `JSON.parse` changes many larger ones without a word: 9007199254740993 becomes 9007199254740992. Such a text is
  * refused.
  */
-import { MillpondError } from '../values/errors.ts'
-import { pathTo } from '../values/well-formed.ts'
+
+import { pathTo } from '../values/encoding/well-formed.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 
 /** Digits of the shortest integer that may change. Few texts have so many in a row. */
 const LONG_RUN = /\d{16}/

@@ -2,7 +2,7 @@
 import { CONTENT_TYPE } from '../metrics/exposition.ts'
 import { PondMetrics } from '../metrics/index.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../values/options/options.ts'
 import { isResponse, type Verdict } from './guard.ts'
 import { errorAnswer, type OnError, Refusal, reporter } from './problem.ts'
 

@@ -1,8 +1,8 @@
 /** `millpond/web/node`: a handler from Request to Response as a listener of node:http, also for Express. */
-import '../values/runtime.ts'
+import '../values/runtime/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { checkOptions, isDuration, type Rules } from '../values/options.ts'
+import { checkOptions, isDuration, type Rules } from '../values/options/options.ts'
+import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { requestOf } from './node-request.ts'
 import { isCut, send } from './node-response.ts'
 import { inTurn } from './pipelining.ts'

@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457), and how an error becomes one. Internal details of the server stay out of them. */
 import { STATUS_CODES } from 'node:http'
-import { type ErrorCode, isMillpondError } from '../values/errors.ts'
-import { errorSummary } from '../values/safe-error.ts'
+import { type ErrorCode, isMillpondError } from '../values/errors/errors.ts'
+import { errorSummary } from '../values/errors/safe-error.ts'
 import { jsonText } from './answer.ts'
 
 export interface Problem {

@@ -3,8 +3,8 @@
  * progress cost one rendering.
  */
 import { createHash } from 'node:crypto'
-import type { Format } from '../values/accept.ts'
-import type { JobInfo } from '../values/job.ts'
+import type { Format } from '../values/encoding/accept.ts'
+import type { JobInfo } from '../values/jobs/job.ts'
 import { encodedBody, jsonText } from './answer.ts'
 import { type JobView, jobView } from './job-view.ts'
 

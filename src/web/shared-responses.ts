@@ -11,8 +11,8 @@
  *     └ ──remembered as unshareable──► run it alone
  */
 import { Flights } from '../coalesce/flights.ts'
-import { isMillpondError } from '../values/errors.ts'
-import { TtlMap } from '../values/ttl-map.ts'
+import { TtlMap } from '../values/collections/ttl-map.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
 import { type BufferedResponse, buffered, toResponse } from './buffered-response.ts'
 import { problem, retryAfterHeader } from './problem.ts'
 import { verdictOf } from './response-rules.ts'

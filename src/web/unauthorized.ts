@@ -7,7 +7,7 @@
  * only on the number of invalid requests, so it reveals nothing about the token.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TtlMap } from '../values/ttl-map.ts'
+import { TtlMap } from '../values/collections/ttl-map.ts'
 import { Permits } from './permits.ts'
 import { Refusal } from './problem.ts'
 

@@ -12,8 +12,8 @@
  */
 import type { JobReader } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import { isMillpondError } from '../values/errors.ts'
-import type { JobInfo } from '../values/job.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import type { JobInfo } from '../values/jobs/job.ts'
 import { isFinal } from './job-view.ts'
 import { rendered } from './rendered-job.ts'
 

@@ -1,11 +1,11 @@
 /** What a handler of single jobs is given beside its job. */
 
 import type { ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
-import type { Duration } from '../values/duration.ts'
-import { encode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import type { ParentJob } from '../values/parent-jobs.ts'
+import { encode } from '../values/encoding/encoding.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { ParentJob } from '../values/jobs/parent-jobs.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
+import type { Duration } from '../values/time/duration.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { Outcome } from './outcome.ts'

@@ -1,7 +1,7 @@
 /** The events of a worker's attempts. */
 
-import type { FailOutcome, HoldOutcome } from '../store.ts'
-import type { AttemptEvent, PondEmitter, Timings } from '../values/events.ts'
+import type { AttemptEvent, PondEmitter, Timings } from '../values/jobs/events.ts'
+import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
 import { EncodedResult } from './encoded-result.ts'
 import type { Ending } from './ending.ts'

@@ -13,10 +13,10 @@
  * claim is lost.
  */
 
-import type { ClaimedJob, Encoded } from '../store.ts'
-import type { MillpondError } from '../values/errors.ts'
-import { UnsentLog } from '../values/job-log.ts'
-import type { Linked, LinkedList } from '../values/linked-list.ts'
+import type { Linked, LinkedList } from '../values/collections/linked-list.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import { UnsentLog } from '../values/jobs/job-log.ts'
+import type { ClaimedJob, Encoded } from '../values/jobs/records.ts'
 import type { Context } from './context.ts'
 import type { Deadline } from './deadline.ts'
 

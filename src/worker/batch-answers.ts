@@ -1,9 +1,9 @@
 /** What a batch handler's answer says of each job. */
 
 import { types } from 'node:util'
-import { kindOf } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { isError } from '../values/realms.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { isError } from '../values/runtime/realms.ts'
+import { kindOf } from '../values/time/duration.ts'
 import { isOutcome } from './outcome.ts'
 
 /** Of one job. */

@@ -16,9 +16,9 @@
  */
 
 import type { StoreTransaction } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
-import type { Job } from '../values/job.ts'
-import { runCalls } from '../values/published-calls.ts'
+import type { Job } from '../values/jobs/job.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
+import { runCalls } from '../values/runtime/published-calls.ts'
 import type { Attempt } from './attempt.ts'
 import type { Batch } from './batch.ts'
 import { type Answer, answersOf, failedAll } from './batch-answers.ts'

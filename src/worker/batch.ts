@@ -1,4 +1,4 @@
-import type { MillpondError } from '../values/errors.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
 import type { Attempt, AttemptBatch } from './attempt.ts'
 
 /** The attempts of one call of a batch handler, in one slot. The batch is stopped if its last attempt to leave was stopped. */

@@ -15,10 +15,10 @@
  * claim of its own, which costs the store more than the work itself.
  */
 
-import type { Claimed } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { LONGEST_TIMER } from '../values/duration.ts'
-import { type MillpondError, storeError } from '../values/errors.ts'
+import { type MillpondError, storeError } from '../values/errors/errors.ts'
+import type { Claimed } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { LONGEST_TIMER } from '../values/time/duration.ts'
 import type { Wanted } from './starter.ts'
 
 /** Most jobs of one claim. After a claim that failed it is 1 and doubles with each answer: jobs may be too large to come together. */

@@ -1,6 +1,6 @@
 import type { ReplicaQuery, TransactionQuery } from '../store.ts'
-import type { Duration } from '../values/duration.ts'
-import type { ParentJob } from '../values/parent-jobs.ts'
+import type { ParentJob } from '../values/jobs/parent-jobs.ts'
+import type { Duration } from '../values/time/duration.ts'
 import type { Outcome } from './outcome.ts'
 
 /** How a handler ends a job otherwise than by a result or an error. Return or throw the outcome. */

@@ -1,4 +1,4 @@
-import { LONGEST_TIMER } from '../values/duration.ts'
+import { LONGEST_TIMER } from '../values/time/duration.ts'
 
 /** The end of the time that an attempt may take. */
 export class Deadline {

@@ -1,5 +1,5 @@
-import type { Encoded } from '../store.ts'
-import { decode } from '../values/encoding.ts'
+import { decode } from '../values/encoding/encoding.ts'
+import type { Encoded } from '../values/jobs/records.ts'
 
 /** The result of a handler in another process, which has encoded it. It is decoded only where somebody wants to see it. */
 export class EncodedResult {

@@ -5,9 +5,10 @@
  * and if the lease runs out meanwhile, the fence makes a late ending harmless.
  */
 
-import type { FailOutcome, HoldOutcome, Store } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { type MillpondError, storeError } from '../values/errors.ts'
+import type { Store } from '../store.ts'
+import { type MillpondError, storeError } from '../values/errors/errors.ts'
+import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 import type { Untold } from './ending.ts'
 

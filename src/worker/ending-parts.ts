@@ -1,6 +1,6 @@
 /** Endings by the part of the store that gave the claim: a part that does not answer holds up no other's endings. */
 import type { Store } from '../store.ts'
-import type { MillpondError } from '../values/errors.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
 import type { Attempt } from './attempt.ts'
 import type { Untold } from './ending.ts'
 import { EndingBatches, type EndingOutcome } from './ending-batches.ts'

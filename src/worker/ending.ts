@@ -1,6 +1,6 @@
 /** How an attempt ends. An ending that is `committed` reached the store in the handler's own transaction. */
 
-import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../store.ts'
+import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
 
 export type Ending = Untold | Committed

@@ -3,7 +3,7 @@
  * all behind it: they would start before it otherwise.
  */
 
-import { LinkedList } from '../values/linked-list.ts'
+import { LinkedList } from '../values/collections/linked-list.ts'
 import type { Attempt } from './attempt.ts'
 
 export class JobBuffer extends LinkedList<Attempt> {

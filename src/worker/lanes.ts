@@ -8,8 +8,8 @@
  * Jobs at or above it may hold every slot. So a claim from a priority on is limited by the lanes above that priority.
  */
 
-import { MillpondError } from '../values/errors.ts'
-import type { Lane } from '../values/requests.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { Lane } from '../values/operations/requests.ts'
 import type { Attempt } from './attempt.ts'
 import type { Wanted } from './starter.ts'
 

@@ -4,9 +4,9 @@
  */
 
 import type { Store } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { LONGEST_TIMER } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { LONGEST_TIMER } from '../values/time/duration.ts'
 import type { Attempt } from './attempt.ts'
 
 /** How soon a report goes out, so that a handler that reports in a loop costs few calls. */

@@ -1,5 +1,5 @@
-import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
-import { isError } from '../values/realms.ts'
+import { isError } from '../values/runtime/realms.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from '../values/time/duration.ts'
 
 /** Known by this, not by the class: an isolated handler may throw an outcome of another copy of this library. */
 const BRAND = Symbol.for('millpond.outcome')

@@ -7,8 +7,8 @@
  * what is buffered behind it would wait. Long jobs thus give 0, which is pure pull; millisecond jobs give hundreds.
  */
 
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import type { LinkedList } from '../values/linked-list.ts'
+import type { LinkedList } from '../values/collections/linked-list.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 
 /** Past this, a larger buffer saves no more round trips, and a crash would put more jobs back by a lost lease. */

@@ -1,6 +1,6 @@
-import type { MillpondError } from '../values/errors.ts'
-import { isMillpondError } from '../values/errors.ts'
-import { type RunCall, runCalls } from '../values/published-calls.ts'
+import type { MillpondError } from '../values/errors/errors.ts'
+import { isMillpondError } from '../values/errors/errors.ts'
+import { type RunCall, runCalls } from '../values/runtime/published-calls.ts'
 import type { Attempt } from './attempt.ts'
 import { isOutcome, type Outcome } from './outcome.ts'
 

@@ -3,8 +3,9 @@
  * when one starts or closes, and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
  */
 import { hostname } from 'node:os'
-import type { Store, WorkerBeat } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
+import type { Store } from '../store.ts'
+import type { WorkerBeat } from '../values/operations/requests.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** Milliseconds between heartbeats. The store forgets a worker after 60 s without one: contract/operations.md, "heartbeat". */
 const EVERY = DEFAULTS.heartbeat.every

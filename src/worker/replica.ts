@@ -10,10 +10,11 @@
  */
 
 import { Batcher } from '../batch/batcher.ts'
-import type { ClaimedJob, ReplicaQuery, StoreReplica } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError, storeError } from '../values/errors.ts'
-import { within } from '../values/within.ts'
+import type { ReplicaQuery, StoreReplica } from '../store.ts'
+import { MillpondError, storeError } from '../values/errors/errors.ts'
+import type { ClaimedJob } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { within } from '../values/time/within.ts'
 import type { Attempt } from './attempt.ts'
 
 /** Milliseconds between two questions about the same attempt, and between any two. */

@@ -1,11 +1,11 @@
 /** The tools of both runners: decoding, time limit, transaction, ending. Runners never claim jobs or free slots. */
 
 import type { StoreTransaction, StoreTransactions } from '../store.ts'
-import { decode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import type { PondEmitter } from '../values/events.ts'
-import { Job } from '../values/job.ts'
-import { type StandardSchema, validate } from '../values/schema.ts'
+import { decode } from '../values/encoding/encoding.ts'
+import { type StandardSchema, validate } from '../values/encoding/schema.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { PondEmitter } from '../values/jobs/events.ts'
+import { Job } from '../values/jobs/job.ts'
 import type { Attempt } from './attempt.ts'
 import type { ContextTerms, Stoppable } from './attempt-context.ts'
 import { Deadline } from './deadline.ts'

@@ -3,11 +3,14 @@
  * move a schedule on from the time that is due, and to push the jobs of that time in the same commit. Any number of
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
-import type { Firing, ScheduleRecord, Store, Swept } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
+
+import type { Store } from '../store.ts'
+import { isSealed } from '../values/encoding/sealed-form.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { Swept } from '../values/operations/swept.ts'
 import { firingOf, firstHalf } from '../values/schedules/firing.ts'
-import { isSealed } from '../values/sealed-form.ts'
+import type { Firing, ScheduleRecord } from '../values/schedules/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
 

@@ -1,10 +1,10 @@
 /** Runs one attempt at a time through the handler and says how it ends. */
 
 import type { ReplicaQuery, StoreTransaction } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
-import { decode } from '../values/encoding.ts'
-import { Job } from '../values/job.ts'
-import { runCalls } from '../values/published-calls.ts'
+import { decode } from '../values/encoding/encoding.ts'
+import { Job } from '../values/jobs/job.ts'
+import { inThisContext } from '../values/runtime/async-context.ts'
+import { runCalls } from '../values/runtime/published-calls.ts'
 import type { Attempt } from './attempt.ts'
 import { AttemptContext } from './attempt-context.ts'
 import type { Context } from './context.ts'

@@ -1,6 +1,6 @@
 /** Slots for one job each. How many jobs are claimed for them, and ahead, is for `lanes.ts` or `prefetch.ts`. */
 
-import type { LinkedList } from '../values/linked-list.ts'
+import type { LinkedList } from '../values/collections/linked-list.ts'
 import type { Attempt } from './attempt.ts'
 import type { Slots, Wanted } from './starter.ts'
 

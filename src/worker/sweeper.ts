@@ -3,9 +3,10 @@
  * fire, and finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 
-import type { Store, Swept } from '../store.ts'
-import { DEFAULTS } from '../values/contract-defaults.ts'
-import { MillpondError } from '../values/errors.ts'
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
+import type { Swept } from '../values/operations/swept.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { Scheduler } from './scheduler.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { z } from 'zod'
 import { type ErrorCode, Millpond } from '../../src/index.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { after } from '../support/cleaning.ts'
 import { refused } from './suite.ts'
 

@@ -1,7 +1,7 @@
 /** Jobs that wait for other jobs, as users have them: docs/graphs.md. */
 import assert from 'node:assert/strict'
 import { type Millpond, Outcome } from '../../src/index.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { effectsOf } from './effects.ts'
 import { first, gate, inState, onEachStore, refused } from './suite.ts'
 

@@ -1,9 +1,9 @@
 /** One job that cannot be read, stored by another program or an older version, fails by itself. It spoils no claim, list or look-up with others in it. */
 import assert from 'node:assert/strict'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import type { Encoded, NewJob } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { MAX_PAYLOAD } from '../../src/values/encoding.ts'
+import { MAX_PAYLOAD } from '../../src/values/encoding/encoding.ts'
+import type { Encoded, NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { onEachStore, refused } from './suite.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Millpond, type PondEvents } from '../../src/index.ts'
-import { PondEmitter } from '../../src/values/events.ts'
+import { PondEmitter } from '../../src/values/jobs/events.ts'
 import { inState, numbers } from './suite.ts'
 
 type Warning = Error & { code?: unknown }

@@ -7,7 +7,7 @@ import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { Tags } from '../../src/cache/memory/tags.ts'
 import { sizeOfValue } from '../../src/cache/memory/value-size.ts'
 import { CacheKeys } from '../../src/cache/redis/keys.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { coded } from '../unit/suite.ts'
 import { freshPrefix, onServers, openCache, PLACES } from './fixture.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jobsTable } from '../../src/cli/job-text.ts'
 import { plain, table } from '../../src/cli/table.ts'
-import { jobInfo } from '../../src/values/job.ts'
+import { jobInfo } from '../../src/values/jobs/job.ts'
 import { ERROR, recordOf } from '../support/jobs.ts'
 
 const nothing = () => {}

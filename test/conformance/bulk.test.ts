@@ -1,6 +1,8 @@
 /** Changes in bulk: long lists, large data, runs beside each other, and beside workers. */
 import assert from 'node:assert/strict'
-import type { BulkChange, BulkRequest, BulkStep, JobState, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { JobState } from '../../src/values/jobs/records.ts'
+import type { BulkChange, BulkRequest, BulkStep } from '../../src/values/operations/requests.ts'
 import { newJob, newJobs } from '../support/jobs.ts'
 import { claim, conformance } from './suite.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Capabilities, Operations, Store } from '../../src/store.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { ERROR, NULL, newId, newJob } from '../support/jobs.ts'
 import { plain, stores } from './stores.ts'
 import { claim, first, running } from './suite.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Input, JobRecord, Store } from '../../src/store.ts'
+import type { Input, Store } from '../../src/store.ts'
+import type { JobRecord } from '../../src/values/jobs/records.ts'
 
 /**
  * Vectors and the model count a job's fences from 1. On Redis the first one is a high number, since a server that was emptied gives out no fence again.

@@ -1,6 +1,8 @@
 /** Filtered lists look at so many jobs in a call, and go on where they stopped. */
 import assert from 'node:assert/strict'
-import type { JobFilter, JobState, Listed, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { JobState } from '../../src/values/jobs/records.ts'
+import type { JobFilter, Listed } from '../../src/values/operations/requests.ts'
 import { newJobs } from '../support/jobs.ts'
 import { claim, conformance } from './suite.ts'
 

@@ -1,8 +1,8 @@
 /** Graphs, beyond what the vectors hold: bells, and many links. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
-import { lacking } from '../../src/values/capabilities.ts'
-import { DEFAULTS } from '../../src/values/contract-defaults.ts'
+import { lacking } from '../../src/values/operations/capabilities.ts'
+import { DEFAULTS } from '../../src/values/settings/contract-defaults.ts'
 import { ERROR, newId, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { hear } from './bells.ts'

@@ -1,8 +1,9 @@
 /** Groups that come once: a store forgets them, whatever else waits in their queue. */
 
 import assert from 'node:assert/strict'
-import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
-import { MillpondError } from '../../src/values/errors.ts'
+import type { Store } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import type { ClaimedJob, NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 import { claim, conformance, first } from './suite.ts'
 

@@ -1,6 +1,6 @@
 /** A wrapper of a few lines counts, delays, changes or fails any operation of any store. */
 import assert from 'node:assert/strict'
-import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
+import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 import { newJob, newJobs } from '../support/jobs.ts'
 import { type Meddling, meddled } from '../support/meddled.ts'
 import { claim, conformance } from './suite.ts'

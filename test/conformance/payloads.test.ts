@@ -1,8 +1,8 @@
 /** What goes in comes out, whatever it is, and belongs to nobody else. */
 
 import assert from 'node:assert/strict'
-import type { ClaimedJob, Encoded } from '../../src/store.ts'
-import { needs } from '../../src/values/capabilities.ts'
+import type { ClaimedJob, Encoded } from '../../src/values/jobs/records.ts'
+import { needs } from '../../src/values/operations/capabilities.ts'
 import { newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { claim, conformance, first, running } from './suite.ts'
 

@@ -1,7 +1,8 @@
 /** Replays a lifecycle vector on a store. */
 
 import assert from 'node:assert/strict'
-import type { BulkStep, Listed, QueueStats, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { BulkStep, Listed, QueueStats } from '../../src/values/operations/requests.ts'
 import { countingFences } from './fences.ts'
 import { inputOf } from './inputs.ts'
 import { EPOCH, type Json, type Step, shorten, type Vector } from './vectors.ts'

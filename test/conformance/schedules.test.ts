@@ -1,7 +1,8 @@
 /** Schedules that cannot fire, beside one that can. */
 import assert from 'node:assert/strict'
-import type { Declaration, Store } from '../../src/store.ts'
-import { DEFAULTS } from '../../src/values/contract-defaults.ts'
+import type { Store } from '../../src/store.ts'
+import type { Declaration } from '../../src/values/schedules/records.ts'
+import { DEFAULTS } from '../../src/values/settings/contract-defaults.ts'
 import { Scheduler } from '../../src/worker/scheduler.ts'
 import { newJob } from '../support/jobs.ts'
 import { claim, conformance } from './suite.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { stores } from './stores.ts'
 import { claim, conformance, running } from './suite.ts'

@@ -1,8 +1,9 @@
 /** What the conformance tests share: a test on every store, and short ways to make jobs. */
 
 import { describe, test } from 'node:test'
-import type { Claimed, ClaimRequest, Hold, NewJob, Store } from '../../src/store.ts'
-import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
+import type { Store } from '../../src/store.ts'
+import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
+import type { Claimed, ClaimRequest, Hold, NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 import { stores } from './stores.ts'
 

@@ -2,7 +2,7 @@
 import { alerts } from '../../src/alerts/index.ts'
 import type { Millpond } from '../../src/index.ts'
 import { actionDone } from '../../src/pond/actions.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { until } from '../support/until.ts'
 
 export const LONG = 'billing.eu-central-1/invoices:monthly-statements_and-reminders'

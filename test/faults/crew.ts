@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Millpond, type QueueOptions, type QueueReport } from '../../src/index.ts'
-import { defined } from '../../src/values/options.ts'
+import { defined } from '../../src/values/options/options.ts'
 import { scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { type Child, start } from './harness.ts'

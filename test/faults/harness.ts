@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { JobState } from '../../src/store.ts'
+import type { JobState } from '../../src/values/jobs/records.ts'
 import { after } from '../support/cleaning.ts'
 import { BOUND, until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 /** Random acyclic graphs that follow from a seed alone, so that each process and the test know them, and how each of their jobs must end. */
 import { createHash } from 'node:crypto'
-import type { FinalState, NewJob, OnDead } from '../../src/store.ts'
+import type { FinalState, NewJob, OnDead } from '../../src/values/jobs/records.ts'
 import { seeded } from './harness.ts'
 
 export const QUEUES = ['orders', 'mails', 'reports']

@@ -1,11 +1,11 @@
 /**
- * Makes `src/values/contract-defaults.ts` of `contract/defaults.json`: run `npm run docs` after changing it. A module, because the published
+ * Makes `src/values/settings/contract-defaults.ts` of `contract/defaults.json`: run `npm run docs` after changing it. A module, because the published
  * package reads no files (docs/decisions/009), and compilers put an imported JSON file outside of `dist`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const MODULE = new URL('../../src/values/contract-defaults.ts', import.meta.url)
+const MODULE = new URL('../../src/values/settings/contract-defaults.ts', import.meta.url)
 
 export type Figures = Record<string, Record<string, unknown>>
 

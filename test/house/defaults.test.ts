@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { DEFAULTS } from '../../src/values/contract-defaults.ts'
+import { DEFAULTS } from '../../src/values/settings/contract-defaults.ts'
 import { contractDefaults, figureAt } from './defaults-module.ts'
 
 const contract = new URL('../../contract/', import.meta.url)

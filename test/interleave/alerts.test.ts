@@ -15,7 +15,7 @@ import { Millpond } from '../../src/pond/millpond.ts'
 import type { OperationName, Store } from '../../src/store.ts'
 import { around } from '../../src/stores/around.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { MAX_PAYLOAD } from '../../src/values/encoding.ts'
+import { MAX_PAYLOAD } from '../../src/values/encoding/encoding.ts'
 import { newJobs } from '../support/jobs.ts'
 
 const START = 1_800_000_000_000

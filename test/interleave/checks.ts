@@ -1,6 +1,6 @@
 /** What must be so after each order, whatever the order was. */
 
-import { JOB_STATES } from '../../src/store.ts'
+import { JOB_STATES } from '../../src/values/jobs/records.ts'
 import type { Arena } from './arena.ts'
 import { operation, perform } from './operations.ts'
 import { KEY, type World } from './world.ts'

@@ -1,6 +1,6 @@
 /** The limits that a queue begins with. */
 
-import type { QueueSettings } from '../../src/store.ts'
+import type { QueueSettings } from '../../src/values/settings/settings.ts'
 
 export interface Config {
   name: string

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Declaration, Firing, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { firingOf } from '../../src/values/schedules/firing.ts'
+import type { Declaration, Firing } from '../../src/values/schedules/records.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'
 

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { ClaimedJob, NewJob, PushOutcome, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { ClaimedJob, NewJob, PushOutcome } from '../../src/values/jobs/records.ts'
 import { newId } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { PLACES, type Processes } from './processes.ts'

@@ -3,18 +3,10 @@
  * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
  */
 
-import type {
-  Claimed,
-  ClaimRequest,
-  Declaration,
-  Hold,
-  Input,
-  JobRecord,
-  NewJob,
-  Operations,
-  RequeueRequest,
-  Store,
-} from '../../src/store.ts'
+import type { Input, Operations, Store } from '../../src/store.ts'
+import type { Claimed, ClaimRequest, Hold, JobRecord, NewJob } from '../../src/values/jobs/records.ts'
+import type { RequeueRequest } from '../../src/values/operations/requests.ts'
+import type { Declaration } from '../../src/values/schedules/records.ts'
 import type { Config } from './configs.ts'
 import type { World } from './world.ts'
 

@@ -5,7 +5,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Hold, NewJob, QueueSettings, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { Hold, NewJob } from '../../src/values/jobs/records.ts'
+import type { QueueSettings } from '../../src/values/settings/settings.ts'
 import { ERROR, newJob } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { PLACES, type Processes } from './processes.ts'

@@ -1,6 +1,6 @@
 /** One queue, and what the sessions of a race know of it. */
 
-import type { ClaimedJob, Hold, NewJob, Once } from '../../src/store.ts'
+import type { ClaimedJob, Hold, NewJob, Once } from '../../src/values/jobs/records.ts'
 import type { Config } from './configs.ts'
 
 /** A process that got no job and sleeps. */

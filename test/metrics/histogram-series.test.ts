@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { histogramSeries } from '../../src/metrics/histogram-series.ts'
-import { bucketOf, middleOf } from '../../src/values/histogram.ts'
+import { bucketOf, middleOf } from '../../src/values/figures/histogram.ts'
 
 test('each bound counts exactly the values below it, and the sum is near', () => {
   const durations = fc.array(fc.double({ min: 0, max: 1e8, noNaN: true }), { maxLength: 200 })

@@ -1,15 +1,9 @@
 /** A bulk change on the store and on the model: all steps of it, with nothing in between. */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type BulkChange,
-  type BulkStep,
-  JOB_STATES,
-  type JobFilter,
-  type JobRecord,
-  type JobState,
-  type Store,
-} from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import { JOB_STATES, type JobRecord, type JobState } from '../../src/values/jobs/records.ts'
+import type { BulkChange, BulkStep, JobFilter } from '../../src/values/operations/requests.ts'
 import { passes } from './filters.ts'
 import type { Model } from './model.ts'
 

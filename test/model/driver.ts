@@ -2,20 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { inspect, isDeepStrictEqual } from 'node:util'
-import type {
-  ExtendOutcome,
-  Hold,
-  JobFilter,
-  JobRecord,
-  JobState,
-  Listed,
-  ListedRecord,
-  QueueStats,
-  Store,
-  Swept,
-} from '../../src/store.ts'
-import { JOB_STATES } from '../../src/store.ts'
-import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
+import type { Store } from '../../src/store.ts'
+import type { ExtendOutcome, Hold, JobRecord, JobState } from '../../src/values/jobs/records.ts'
+import { JOB_STATES } from '../../src/values/jobs/records.ts'
+import type { JobFilter, Listed, ListedRecord, QueueStats } from '../../src/values/operations/requests.ts'
+import type { Swept } from '../../src/values/operations/swept.ts'
+import type { GroupLimits, GroupRecord } from '../../src/values/settings/limits.ts'
 import { countingFences } from '../conformance/fences.ts'
 import { bulkOnBoth } from './bulk.ts'
 import { passes } from './filters.ts'

@@ -1,4 +1,5 @@
-import type { JobFilter, JobRecord } from '../../src/store.ts'
+import type { JobRecord } from '../../src/values/jobs/records.ts'
+import type { JobFilter } from '../../src/values/operations/requests.ts'
 
 /** Whether the filter lets the job through. */
 export function passes({ group, key, error, data }: JobRecord, filter: JobFilter): boolean {

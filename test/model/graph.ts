@@ -1,5 +1,5 @@
 /** Which job of the model waits for which, as plainly as it can be put: a list of links. */
-import type { JobState, OnDead } from '../../src/store.ts'
+import type { JobState, OnDead } from '../../src/values/jobs/records.ts'
 import { live, type ModelJob } from './state.ts'
 
 interface Link {

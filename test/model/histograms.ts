@@ -1,4 +1,4 @@
-import type { HistogramSlice } from '../../src/store.ts'
+import type { HistogramSlice } from '../../src/values/figures/histogram.ts'
 import { MINUTE } from './state.ts'
 
 /** Every slice that was recorded, and when. */

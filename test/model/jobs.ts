@@ -1,5 +1,6 @@
 /** The jobs and queues of the model, and how a job ends. */
-import type { FinalState, Hold, JobState, Totals } from '../../src/store.ts'
+import type { FinalState, Hold, JobState } from '../../src/values/jobs/records.ts'
+import type { Totals } from '../../src/values/operations/requests.ts'
 import { ModelGraph } from './graph.ts'
 import { ModelKeys } from './once.ts'
 import { live, type ModelJob, type ModelQueue, newQueue } from './state.ts'

@@ -3,6 +3,7 @@
  * everything. Slow and obvious on purpose; nothing here is shared with a store.
  */
 
+import type { HistogramSlice } from '../../src/values/figures/histogram.ts'
 import type {
   Claimed,
   ClaimRequest,
@@ -12,22 +13,23 @@ import type {
   FailOutcome,
   Failure,
   FinalState,
-  HistogramSlice,
   HoldOutcome,
   JobRecord,
   JobState,
-  JobUpdate,
   NewJob,
   PushOutcome,
-  QueueSettings,
   Release,
+} from '../../src/values/jobs/records.ts'
+import type {
+  JobUpdate,
   Requeued,
   RequeueRequest,
   RestoreOutcome,
-  Swept,
   UpdateOutcome,
-} from '../../src/store.ts'
-import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
+} from '../../src/values/operations/requests.ts'
+import type { Swept } from '../../src/values/operations/swept.ts'
+import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/settings/limits.ts'
+import type { QueueSettings } from '../../src/values/settings/settings.ts'
 import { ModelHistograms } from './histograms.ts'
 import { ModelJobs } from './jobs.ts'
 import { dueOf, followerOf } from './once.ts'

@@ -1,5 +1,5 @@
 /** Keys that are remembered, replace jobs or make them follow, as plainly as it can be put. */
-import type { JobRecord, NewJob } from '../../src/store.ts'
+import type { JobRecord, NewJob } from '../../src/values/jobs/records.ts'
 import { live, type ModelJob } from './state.ts'
 
 interface Remembered {

@@ -1,10 +1,13 @@
 /** Random operations as plain data, so that a failing sequence prints and shrinks well. */
 
 import fc from 'fast-check'
-import type { Encoded, HistogramSlice, JobFilter, JobState, QueueSettings } from '../../src/store.ts'
-import { JOB_STATES } from '../../src/store.ts'
-import { ALL_MINUTES } from '../../src/values/histogram.ts'
-import type { Rate } from '../../src/values/limits.ts'
+import type { HistogramSlice } from '../../src/values/figures/histogram.ts'
+import { ALL_MINUTES } from '../../src/values/figures/histogram.ts'
+import type { Encoded, JobState } from '../../src/values/jobs/records.ts'
+import { JOB_STATES } from '../../src/values/jobs/records.ts'
+import type { JobFilter } from '../../src/values/operations/requests.ts'
+import type { Rate } from '../../src/values/settings/limits.ts'
+import type { QueueSettings } from '../../src/values/settings/settings.ts'
 
 const QUEUES = ['p', 'q'] as const
 

@@ -1,7 +1,8 @@
 /** Rates as `contract/operations.md` has them, once more. */
 
-import type { BackoffPolicy, JobRecord } from '../../src/store.ts'
-import type { Rate } from '../../src/values/limits.ts'
+import type { JobRecord } from '../../src/values/jobs/records.ts'
+import type { BackoffPolicy } from '../../src/values/settings/backoff.ts'
+import type { Rate } from '../../src/values/settings/limits.ts'
 
 /** Microseconds. */
 export const step = ({ count, per }: Rate) => Math.ceil((per * 1000) / count)

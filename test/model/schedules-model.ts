@@ -1,5 +1,11 @@
 /** What the contract says of schedules, in the plainest way: contract/schedules.md. */
-import type { Declaration, DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from '../../src/store.ts'
+import type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduleRecord,
+} from '../../src/values/schedules/records.ts'
 
 const DECLARED = 90_000
 const MOST_FORMER = 16

@@ -1,6 +1,8 @@
 /** What the model keeps. */
-import type { ClaimedJob, JobRecord, JobState, NewJob, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
-import type { GroupLimits } from '../../src/values/limits.ts'
+import type { ClaimedJob, JobRecord, JobState, NewJob } from '../../src/values/jobs/records.ts'
+import type { QueueStats, Totals } from '../../src/values/operations/requests.ts'
+import type { GroupLimits } from '../../src/values/settings/limits.ts'
+import type { QueueSettings } from '../../src/values/settings/settings.ts'
 import type { Rated } from './rates.ts'
 
 export const MINUTE = 60_000

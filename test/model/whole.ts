@@ -1,5 +1,5 @@
 /** A push of all or none: tried on a copy of the model first. */
-import type { NewJob, PushOutcome } from '../../src/store.ts'
+import type { NewJob, PushOutcome } from '../../src/values/jobs/records.ts'
 import { Model } from './model.ts'
 
 export function pushWhole(model: Model, jobs: readonly NewJob[]): PushOutcome[] {

@@ -1,5 +1,7 @@
 /** Jobs of every state, with every field. */
-import type { Encoded, JobRecord, Store } from '../../src/store.ts'
+
+import type { Store } from '../../src/store.ts'
+import type { Encoded, JobRecord } from '../../src/values/jobs/records.ts'
 import { ERROR, newId, recordOf } from '../support/jobs.ts'
 
 const json = (value: unknown): Encoded => ({ encoding: 'json', body: JSON.stringify(value) })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import buffer from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
+import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 
 /** Of letters alone, so that no escape changes it. */
 export const CANARY = 'zqCanary'

@@ -7,7 +7,7 @@ import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { checkMessagePack } from '../../src/values/plain-msgpack.ts'
+import { checkMessagePack } from '../../src/values/encoding/plain-msgpack.ts'
 import { newJob } from '../support/jobs.ts'
 import { answered } from './client.ts'
 

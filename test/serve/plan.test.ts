@@ -6,7 +6,7 @@ import { LIMITS } from '../../src/serve/bounds.ts'
 import { PlanHolds } from '../../src/serve/plan-holds.ts'
 import { Service } from '../../src/serve/service.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { bucketOf } from '../../src/values/histogram.ts'
+import { bucketOf } from '../../src/values/figures/histogram.ts'
 import { answered, isProblem, serveTest } from './client.ts'
 
 test('a plan goes by the backlog and what was measured, and falls late', async () => {

@@ -1,5 +1,5 @@
 /** A job for the tests of single stores. */
-import type { NewJob } from '../../src/store.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 
 export const job = (fields: Partial<NewJob> = {}): NewJob =>

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/memory/index.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { claim } from '../conformance/suite.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 

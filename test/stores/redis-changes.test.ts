@@ -1,7 +1,9 @@
 /** Lists with filters, updates, removals and restored jobs over the partitions of a queue. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { BulkRequest, BulkStep, JobRecord, ListRequest, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { JobRecord } from '../../src/values/jobs/records.ts'
+import type { BulkRequest, BulkStep, ListRequest } from '../../src/values/operations/requests.ts'
 import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { newJob, newJobs } from '../support/jobs.ts'

@@ -1,9 +1,10 @@
 /** Firings on Redis, of which the jobs lie elsewhere than the schedules: each time has one job, however late who has pushed it is heard of. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import type { Firing, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { Calls } from '../../src/stores/redis/connection/calls.ts'
 import { firingId } from '../../src/values/schedules/firing.ts'
+import type { Firing } from '../../src/values/schedules/records.ts'
 import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { newJob } from '../support/jobs.ts'

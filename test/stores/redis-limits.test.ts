@@ -1,8 +1,9 @@
 /** Limits and groups on Redis: what no vector shows. Many claims at once, thousands of groups, a large backlog, partitions. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { claim } from '../conformance/suite.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'

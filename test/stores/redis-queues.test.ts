@@ -1,9 +1,9 @@
 /** What calls cost with thousands of queues or ended jobs. Counted in calls, and in commands that the scripts make, on a server of its own. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { JOB_STATES } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { BUCKETS } from '../../src/stores/redis/partition.ts'
+import { JOB_STATES } from '../../src/values/jobs/records.ts'
 import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'

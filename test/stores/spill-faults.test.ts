@@ -1,8 +1,9 @@
 /** The durable store of a spilling one fails, in each step of what is done there: nothing that was accepted is lost. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { NewJob, Store } from '../../src/store.ts'
-import { isMillpondError, MillpondError } from '../../src/values/errors.ts'
+import type { Store } from '../../src/store.ts'
+import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { after } from '../support/cleaning.ts'
 import { NULL, newJobs } from '../support/jobs.ts'
 import { type Meddling, meddled } from '../support/meddled.ts'

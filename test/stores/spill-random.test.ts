@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { ClaimedJob, Hold, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/memory/index.ts'
+import type { ClaimedJob, Hold } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 import { openSpilling } from '../support/spilling.ts'
 

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Bell, NewJob, Store } from '../../src/store.ts'
+import type { Bell, Store } from '../../src/store.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const QUEUE = 'emails'

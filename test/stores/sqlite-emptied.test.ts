@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { isMillpondError } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const TABLES = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { Completion } from '../../src/store.ts'
+import type { Completion } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
 import { connectTo, newPath, openAt } from './sqlite-fixture.ts'
 

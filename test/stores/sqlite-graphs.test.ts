@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const FIRST_MIGRATION = new URL('../../contract/sqlite/migrations/001_initial.sql', import.meta.url)

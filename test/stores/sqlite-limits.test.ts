@@ -1,7 +1,8 @@
 /** Limits over several connections, what blocked groups cost, and jobs that waited before their queue was grouped. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const take = (store: Store, limit: number) =>

@@ -1,7 +1,7 @@
 /** One rogue job, written into the file by another program: refused by the schema, or delivered; never in the way of the others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const LARGEST = 16_777_216

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { symlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { ClaimedJob, Store, StoreOptions, StoreTransactions } from '../../src/store.ts'
+import type { Store, StoreOptions, StoreTransactions } from '../../src/store.ts'
 import { columnOf } from '../../src/stores/sqlite/connection/values.ts'
+import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { job, LIBRARIES, type Library, newPath, openAt } from './sqlite-fixture.ts'
 
 interface Scene {

@@ -14,9 +14,9 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { NewJob } from '../../src/store.ts'
 import { open } from '../../src/stores/sqlite/index.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
+import type { NewJob } from '../../src/values/jobs/records.ts'
 import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
 
 const CONTRACT = new URL('../../contract/sqlite/', import.meta.url)

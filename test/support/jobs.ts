@@ -1,6 +1,6 @@
 /** Jobs for stores. */
 
-import type { Encoded, JobError, JobRecord, NewJob } from '../../src/store.ts'
+import type { Encoded, JobError, JobRecord, NewJob } from '../../src/values/jobs/records.ts'
 
 export const NULL: Encoded = { encoding: 'json', body: 'null' }
 export const ERROR: JobError = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }

@@ -2,20 +2,12 @@
  * The least that is a store: it can push, claim, extend, end, sweep and count, and has no state for anything else. What needs more answers
  * `NotSupported`. It rings no bells, so workers find their jobs by looking.
  */
-import type {
-  Capabilities,
-  ClaimedJob,
-  Hold,
-  JobState,
-  NewJob,
-  Operations,
-  Store,
-  StoreOptions,
-} from '../../src/store.ts'
+import type { Capabilities, Operations, Store, StoreOptions } from '../../src/store.ts'
 import { around } from '../../src/stores/around.ts'
 import { DEFAULTS } from '../../src/stores/defaults.ts'
-import { lacking } from '../../src/values/capabilities.ts'
-import { MillpondError } from '../../src/values/errors.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import type { ClaimedJob, Hold, JobState, NewJob } from '../../src/values/jobs/records.ts'
+import { lacking } from '../../src/values/operations/capabilities.ts'
 
 const CAPABILITIES: Capabilities = {
   ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false, spill: false },

@@ -1,7 +1,7 @@
 /** The states of an attempt, and what its handler sees of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MillpondError } from '../../src/values/errors.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { AttemptContext } from '../../src/worker/attempt-context.ts'
 import { Deadline } from '../../src/worker/deadline.ts'

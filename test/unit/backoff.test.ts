@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import {
   type BackoffOptions,
   backoffPolicy,
   computedDelay,
   DEFAULT_BACKOFF,
   delayAfter,
-} from '../../src/values/backoff.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
+} from '../../src/values/settings/backoff.ts'
 import { vectors } from './vectors.ts'
 
 interface Case {

@@ -1,8 +1,8 @@
 /** What becomes of a batch if its store refuses the commit, by a store that does so on demand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HoldOutcome } from '../../src/store.ts'
-import { MillpondError } from '../../src/values/errors.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import type { HoldOutcome } from '../../src/values/jobs/records.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { Batch } from '../../src/worker/batch.ts'
 import type { BatchAnswer } from '../../src/worker/batch-context.ts'

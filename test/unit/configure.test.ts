@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Millpond } from '../../src/pond/millpond.ts'
-import { MillpondError } from '../../src/values/errors.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
 import { coded, storeOf } from './suite.ts'
 
 test('they go in order once it does; a queue whose settings it refuses fails its own pushes alone, and is tried anew', async () => {

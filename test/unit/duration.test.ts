@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { milliseconds, shown } from '../../src/values/duration.ts'
+import { milliseconds, shown } from '../../src/values/time/duration.ts'
 import { coded } from './suite.ts'
 
 describe('duration', () => {

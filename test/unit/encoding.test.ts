@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Encoded, Encoding } from '../../src/store.ts'
-import { decode, encode, MAX_PAYLOAD } from '../../src/values/encoding.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { decode, encode, MAX_PAYLOAD } from '../../src/values/encoding/encoding.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
+import type { Encoded, Encoding } from '../../src/values/jobs/records.ts'
 import { revive, vectors } from './vectors.ts'
 
 interface Laid {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ERROR_CODES, type ErrorCode, isMillpondError, MillpondError } from '../../src/values/errors.ts'
+import { ERROR_CODES, type ErrorCode, isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 import { errorsContract, errorsPage, PAGE } from './errors-doc.ts'
 
 const contract = errorsContract()

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { MillpondError } from '../../src/values/errors.ts'
-import { PondEmitter } from '../../src/values/events.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import { PondEmitter } from '../../src/values/jobs/events.ts'
 
 describe('events', () => {
   test('listeners are told in their order, until they are stopped', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bucketOf, HistogramRecorder, merge, middleOf, percentile } from '../../src/values/histogram.ts'
+import { bucketOf, HistogramRecorder, merge, middleOf, percentile } from '../../src/values/figures/histogram.ts'
 import { vectors } from './vectors.ts'
 
 type Buckets = Record<number, number>

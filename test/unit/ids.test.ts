@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
-import { checkId, newId } from '../../src/values/ids.ts'
+import { checkId, newId } from '../../src/values/jobs/ids.ts'
 import { coded } from './suite.ts'
 import { vectors } from './vectors.ts'
 

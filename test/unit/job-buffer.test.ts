@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ClaimedJob } from '../../src/store.ts'
+import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { JobBuffer } from '../../src/worker/job-buffer.ts'
 import { NULL } from '../support/jobs.ts'

@@ -1,7 +1,7 @@
 /** Lines of a job's log: written, read, bounded. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { logLine, readLogLine, UnsentLog, withLines } from '../../src/values/job-log.ts'
+import { logLine, readLogLine, UnsentLog, withLines } from '../../src/values/jobs/job-log.ts'
 
 const PLACE = { at: 1_767_225_600_000, attempt: 2, n: 7 }
 const line = (message: unknown, fields?: unknown) => readLogLine(logLine(PLACE, message, fields))

@@ -1,5 +1,5 @@
 /** A process that shows errors with messages of a megabyte each, in every way. It tells when it is over. */
-import { errorSummary, safeError, safeText } from '../../src/values/safe-error.ts'
+import { errorSummary, safeError, safeText } from '../../src/values/errors/safe-error.ts'
 
 const LENGTH = 1_000_000
 /** What a mask begins with, or almost, one after the other. */

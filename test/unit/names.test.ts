@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkKey, checkQueueName } from '../../src/values/names.ts'
+import { checkKey, checkQueueName } from '../../src/values/settings/names.ts'
 import { coded } from './suite.ts'
 import { revive, vectors } from './vectors.ts'
 

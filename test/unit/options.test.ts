@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkOptions, isBoolean, isFunction, isInteger, isSignal } from '../../src/values/options.ts'
+import { checkOptions, isBoolean, isFunction, isInteger, isSignal } from '../../src/values/options/options.ts'
 import { coded } from './suite.ts'
 
 interface Options {

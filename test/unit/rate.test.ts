@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isMillpondError } from '../../src/values/errors.ts'
-import type { Rate } from '../../src/values/limits.ts'
-import { boundedFull, fullAfter, fullWithout, type RateOption, rateOf, startableAt } from '../../src/values/rate.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
+import type { Rate } from '../../src/values/settings/limits.ts'
+import {
+  boundedFull,
+  fullAfter,
+  fullWithout,
+  type RateOption,
+  rateOf,
+  startableAt,
+} from '../../src/values/settings/rate.ts'
 import { vectors } from './vectors.ts'
 
 type Step = { now: number; cost: number; full: number } & ({ from: number } | { released: number })

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createContext, runInContext } from 'node:vm'
 import { batch, Millpond } from '../../src/index.ts'
-import { decode, encode } from '../../src/values/encoding.ts'
-import { jobError } from '../../src/values/job.ts'
-import { isError } from '../../src/values/realms.ts'
-import { errorSummary, safeError } from '../../src/values/safe-error.ts'
+import { decode, encode } from '../../src/values/encoding/encoding.ts'
+import { errorSummary, safeError } from '../../src/values/errors/safe-error.ts'
+import { jobError } from '../../src/values/jobs/job.ts'
+import { isError } from '../../src/values/runtime/realms.ts'
 
 const realm = createContext({})
 const foreign = (code: string): unknown => runInContext(code, realm)

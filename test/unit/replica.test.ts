@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import type { ReplicaQuery, StoreReplica } from '../../src/store.ts'
-import { MillpondError } from '../../src/values/errors.ts'
-import { newId } from '../../src/values/ids.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { Replica } from '../../src/worker/replica.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
-import type { RequeueRequest } from '../../src/store.ts'
+import type { RequeueRequest } from '../../src/values/operations/requests.ts'
 import { storeOf } from './suite.ts'
 
 test('requeue of a queue: each call after the first one asks for what was dead at that time', async () => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Results } from '../../src/pond/results.ts'
-import type { JobRecord } from '../../src/store.ts'
-import { MillpondError } from '../../src/values/errors.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
+import type { JobRecord } from '../../src/values/jobs/records.ts'
 import { coded, storeOf } from './suite.ts'
 
 function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {

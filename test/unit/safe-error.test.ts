@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { errorSummary, safeError, safeText } from '../../src/values/safe-error.ts'
+import { errorSummary, safeError, safeText } from '../../src/values/errors/safe-error.ts'
 import { assertClean, CANARY } from '../secrets/canary.ts'
 
 function thrownBy(run: () => unknown): Error {

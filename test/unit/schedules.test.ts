@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ScheduledJob, Timing } from '../../src/store.ts'
 import { firingId, firingTimes, versionOf } from '../../src/values/schedules/firing.ts'
+import type { ScheduledJob, Timing } from '../../src/values/schedules/records.ts'
 import { timesOf } from '../../src/values/schedules/times.ts'
 import { wordsOf } from '../../src/values/schedules/words.ts'
 import { vectors } from './vectors.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
-import { isMillpondError } from '../../src/values/errors.ts'
-import { isStandardSchema, type StandardSchema, validate } from '../../src/values/schema.ts'
+import { isStandardSchema, type StandardSchema, validate } from '../../src/values/encoding/schema.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { coded } from './suite.ts'
 
 type Validate = StandardSchema<unknown, unknown>['~standard']['validate']

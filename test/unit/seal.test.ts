@@ -1,9 +1,9 @@
 /** Sealed payloads: each vector both ways, and whatever was changed does not open. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Encoded, Encoding } from '../../src/store.ts'
-import { decode, encode, MAX_PAYLOAD } from '../../src/values/encoding.ts'
-import { Sealer, type SealPlace } from '../../src/values/seal.ts'
+import { decode, encode, MAX_PAYLOAD } from '../../src/values/encoding/encoding.ts'
+import { Sealer, type SealPlace } from '../../src/values/encoding/seal.ts'
+import type { Encoded, Encoding } from '../../src/values/jobs/records.ts'
 import { vectors } from './vectors.ts'
 
 interface Vectors {

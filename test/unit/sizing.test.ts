@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError, plan } from '../../src/index.ts'
-import { type Demand, type Sizing, sizing } from '../../src/values/sizing.ts'
+import { type Demand, type Sizing, sizing } from '../../src/values/figures/sizing.ts'
 import { vectors } from './vectors.ts'
 
 const { cases } = vectors<{ cases: { about: string; in: Demand; out: Sizing | null }[] }>('sizing')

@@ -1,6 +1,7 @@
 /** What the unit tests share: a store with the operations that a test gives, and ways to check. */
-import type { Capabilities, ClaimedJob, Store } from '../../src/store.ts'
-import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
+import type { Capabilities, Store } from '../../src/store.ts'
+import { type ErrorCode, isMillpondError } from '../../src/values/errors/errors.ts'
+import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { type Meddling, meddled } from '../support/meddled.ts'
 import { openPlainStore } from '../support/plain-store.ts'
 

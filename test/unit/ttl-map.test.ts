@@ -1,7 +1,7 @@
 /** What is kept for a moment: its bounds, and that it goes by itself. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { TtlMap } from '../../src/values/ttl-map.ts'
+import { TtlMap } from '../../src/values/collections/ttl-map.ts'
 
 describe('kept', () => {
   test('the oldest make room by weight, and what is heavier than all the room is not kept', () => {

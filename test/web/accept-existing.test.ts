@@ -1,6 +1,6 @@
 /** A job that was there already is an answer only for those who may have it. */
 import assert from 'node:assert/strict'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { type AcceptOptions, accept } from '../../src/web/index.ts'
 import { inState } from '../api/suite.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
 /** Requests that are sent twice. */
 import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
-import { newId } from '../../src/values/ids.ts'
+import { newId } from '../../src/values/jobs/ids.ts'
 import { accept } from '../../src/web/index.ts'
 import { inState, refused } from '../api/suite.ts'
 import { acceptedId, bodyOf, isProblem, posted, raw, webTest } from './serving.ts'

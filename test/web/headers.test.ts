@@ -1,7 +1,7 @@
 /** What is read of request headers where no request of `accept` or `follow` shows it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { preferredFormat, prefersEvents } from '../../src/values/accept.ts'
+import { preferredFormat, prefersEvents } from '../../src/values/encoding/accept.ts'
 
 test('the format that Accept prefers', () => {
   const cases: [string | null | undefined, 'json' | 'msgpack'][] = [

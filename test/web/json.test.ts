@@ -1,7 +1,7 @@
 /** JSON whose integers arrive as they were written, or not at all. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isMillpondError } from '../../src/values/errors.ts'
+import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { parseJson } from '../../src/web/json.ts'
 
 const refusedAt = (text: string): string | undefined => {

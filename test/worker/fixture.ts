@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { type IsolatedWorkOptions, Millpond, type OpenOptions, type Queue, type Worker } from '../../src/index.ts'
-import type { JobError } from '../../src/store.ts'
+import type { JobError } from '../../src/values/jobs/records.ts'
 import { inState } from '../api/suite.ts'
 import { after } from '../support/cleaning.ts'
 import type { Told } from './modules/told.ts'

@@ -1,6 +1,6 @@
 /** A Redis list, written by hand: whoever dies between the pop and the insert loses a row. */
 import { Redis } from 'ioredis'
-import { newId } from '../../../src/values/ids.ts'
+import { newId } from '../../../src/values/jobs/ids.ts'
 import type { Consume, Serve } from '../service.ts'
 import { Users } from '../users.ts'
 

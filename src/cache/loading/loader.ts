@@ -13,9 +13,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../../coalesce/flights.ts'
-import { inThisContext } from '../../values/async-context.ts'
-import { isMillpondError, MillpondError, storeError } from '../../values/errors.ts'
-import { errorSummary } from '../../values/safe-error.ts'
+import { isMillpondError, MillpondError, storeError } from '../../values/errors/errors.ts'
+import { errorSummary } from '../../values/errors/safe-error.ts'
+import { inThisContext } from '../../values/runtime/async-context.ts'
 import { type Layers, newVersion, type Wanted } from '../layers.ts'
 import type { Entry } from '../memory/entry.ts'
 import { type CheckedWrapOptions, withJitter } from '../options.ts'

@@ -1,7 +1,7 @@
 /** Checks that a value is one that a cache can hold, and estimates what it takes in memory, in one walk. */
 import { types } from 'node:util'
-import { checkWellFormed } from '../../values/encoding.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { checkWellFormed } from '../../values/encoding/encoding.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 
 /** Deeper than any real value; a circular reference gets here too. */
 const MAX_LEVELS = 200

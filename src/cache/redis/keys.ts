@@ -1,6 +1,7 @@
 /** The rules of a cache's keys and tags, and the keys of Redis that they become: contract/cache/README.md. */
-import { shown } from '../../values/duration.ts'
-import { MillpondError } from '../../values/errors.ts'
+
+import { MillpondError } from '../../values/errors/errors.ts'
+import { shown } from '../../values/time/duration.ts'
 
 const MAX_KEY_BYTES = 1024
 const MAX_TAG_BYTES = 255

@@ -2,7 +2,7 @@
  * A server of the Model Context Protocol over lines of JSON (https://modelcontextprotocol.io/specification, "stdio"): tools alone.
  * Requests run at once, and each is answered when it is done. The official SDK would bring an HTTP server and sixteen other packages.
  */
-import { safeText } from '../../values/safe-error.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 
 /** Newest first. */
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']

@@ -2,8 +2,8 @@
 
 import { serve } from '../../serve/index.ts'
 import { HttpServer } from '../../serve/server.ts'
-import { isMillpondError } from '../../values/errors.ts'
-import { errorSummary } from '../../values/safe-error.ts'
+import { isMillpondError } from '../../values/errors/errors.ts'
+import { errorSummary } from '../../values/errors/safe-error.ts'
 import type { Running } from '../verb.ts'
 import { Log } from './log.ts'
 import type { ServeSettings } from './settings.ts'

@@ -3,7 +3,7 @@
 import { examineStore } from '../../stores/doctor.ts'
 import type { Finding } from '../../stores/examination.ts'
 import { assertExists } from '../../stores/existing.ts'
-import { errorSummary } from '../../values/safe-error.ts'
+import { errorSummary } from '../../values/errors/safe-error.ts'
 import { jsonText } from '../../web/answer.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
 import { examineQueues } from '../doctor/queues.ts'

@@ -1,5 +1,5 @@
 /** `millpond explain` */
-import { isId } from '../../values/ids.ts'
+import { isId } from '../../values/jobs/ids.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { type Explained, explainedJob, explainedQueue } from '../explained.ts'

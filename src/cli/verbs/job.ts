@@ -1,5 +1,5 @@
 /** `millpond job` */
-import { checkId } from '../../values/ids.ts'
+import { checkId } from '../../values/jobs/ids.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { jobObject, jobText, PAYLOADS } from '../job-text.ts'

@@ -1,8 +1,8 @@
 /** `millpond jobs` */
 import type { Queue } from '../../pond/queue.ts'
-import type { ListedJob } from '../../values/job.ts'
-import { defined } from '../../values/options.ts'
-import { JOB_STATES, type JobState } from '../../values/records.ts'
+import type { ListedJob } from '../../values/jobs/job.ts'
+import { JOB_STATES, type JobState } from '../../values/jobs/records.ts'
+import { defined } from '../../values/options/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { FILTERS, type Filter, filterOf, noneText } from '../filters.ts'

@@ -9,9 +9,9 @@ import {
   settingsAfter,
   shownSettings,
 } from '../../pond/queue-options.ts'
-import type { SettingName } from '../../store.ts'
-import type { GroupRecord } from '../../values/limits.ts'
-import { defined } from '../../values/options.ts'
+import { defined } from '../../values/options/options.ts'
+import type { GroupRecord } from '../../values/settings/limits.ts'
+import type { SettingName } from '../../values/settings/settings.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'

@@ -1,7 +1,7 @@
 /** `millpond move` */
 import { type Counts, type MovedQueue, type MoveReport, move } from '../../move/index.ts'
-import { isMillpondError } from '../../values/errors.ts'
-import { JOB_STATES } from '../../values/records.ts'
+import { isMillpondError } from '../../values/errors/errors.ts'
+import { JOB_STATES } from '../../values/jobs/records.ts'
 import { type Environment, JSON_LINES } from '../arguments.ts'
 import { counted, grouped, lasting } from '../figures.ts'
 import { ProgressLine } from '../progress.ts'

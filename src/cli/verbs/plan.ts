@@ -1,7 +1,7 @@
 /** `millpond plan` */
 import { type Plan, plan, type QueuePlan } from '../../pond/plan.ts'
-import { defined } from '../../values/options.ts'
-import type { RateOption } from '../../values/rate.ts'
+import { defined } from '../../values/options/options.ts'
+import type { RateOption } from '../../values/settings/rate.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
 import { grouped, time } from '../figures.ts'
 import { knownQueue, withStore } from '../open.ts'

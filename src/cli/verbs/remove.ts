@@ -1,5 +1,5 @@
 /** `millpond remove` */
-import { JOB_STATES } from '../../values/records.ts'
+import { JOB_STATES } from '../../values/jobs/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
 import { BULK, changeJobs, notesOf, YES } from '../bulk.ts'

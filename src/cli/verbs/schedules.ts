@@ -1,7 +1,7 @@
 /** `millpond schedules` */
 import { previewOf } from '../../pond/schedule-preview.ts'
 import type { ScheduleInfo, Schedules } from '../../pond/schedules.ts'
-import { defined } from '../../values/options.ts'
+import { defined } from '../../values/options/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'

@@ -1,6 +1,6 @@
 /** `millpond stats` */
 import type { Percentiles, QueueReport } from '../../pond/stats.ts'
-import { JOB_STATES } from '../../values/records.ts'
+import { JOB_STATES } from '../../values/jobs/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { attentionText, attentionTo, heardIn } from '../attention.ts'

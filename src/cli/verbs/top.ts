@@ -1,6 +1,6 @@
 /** `millpond top` */
 import { setTimeout as pause } from 'node:timers/promises'
-import { safeText } from '../../values/safe-error.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { type Opened, withStore } from '../open.ts'

@@ -1,6 +1,6 @@
 /** `millpond update` */
 import type { UpdateOptions } from '../../pond/update.ts'
-import { defined } from '../../values/options.ts'
+import { defined } from '../../values/options/options.ts'
 import { BULK, changeJobs, notesOf } from '../bulk.ts'
 import { jsonData } from '../json-data.ts'
 import { UsageError } from '../usage-error.ts'

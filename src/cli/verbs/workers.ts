@@ -1,7 +1,7 @@
 /** `millpond workers` */
 
-import { defined } from '../../values/options.ts'
-import { lanesText, silentFor } from '../../values/worker-text.ts'
+import { lanesText, silentFor } from '../../values/figures/worker-text.ts'
+import { defined } from '../../values/options/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
 import { ago, counted, grouped, lasting, NONE } from '../figures.ts'

@@ -1,6 +1,6 @@
 /** The groups of a queue: what waits and runs, what holds each back, and limits of their own. */
 import { useState } from 'preact/hooks'
-import type { GroupRecord } from '../../values/limits.ts'
+import type { GroupRecord } from '../../values/settings/limits.ts'
 import type { QueuePage } from '../views.ts'
 import { messageOf } from './api.ts'
 import { count, duration } from './format.ts'

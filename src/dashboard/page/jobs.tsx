@@ -1,6 +1,6 @@
 /** The jobs of a queue in one state, and changes of all that the search finds. */
 import { useMemo, useRef, useState } from 'preact/hooks'
-import type { JobState } from '../../store.ts'
+import type { JobState } from '../../values/jobs/records.ts'
 import type { BulkAction, CountView, JobRow, JobsPage, QueuePage, Search } from '../views.ts'
 import { Bulk } from './bulk.tsx'
 import { count, duration } from './format.ts'

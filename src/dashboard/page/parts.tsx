@@ -1,7 +1,7 @@
 /** Small parts that all views share. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { JobState } from '../../store.ts'
+import type { JobState } from '../../values/jobs/records.ts'
 import { clock, count, duration, short } from './format.ts'
 import { serverNow } from './live.ts'
 

@@ -1,5 +1,5 @@
 /** One queue: its jobs, lines, groups and settings. */
-import { lanesText } from '../../values/worker-text.ts'
+import { lanesText } from '../../values/figures/worker-text.ts'
 import type { Attention, QueuePage } from '../views.ts'
 import { Charts } from './charts.tsx'
 import { count, duration, rate } from './format.ts'

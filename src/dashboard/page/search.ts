@@ -2,7 +2,7 @@
  * The search box: qualifiers and words, as in `state:dead group:tenant-7 error:"connection reset" pushed:<1h`. Words
  * without a qualifier are looked for in the data.
  */
-import type { JobState } from '../../store.ts'
+import type { JobState } from '../../values/jobs/records.ts'
 import type { Search } from '../views.ts'
 
 export const STATES: readonly JobState[] = [

@@ -1,5 +1,5 @@
 /** Settings as people read and write them. */
-import type { SettingName } from '../../store.ts'
+import type { SettingName } from '../../values/settings/settings.ts'
 import { count, exact } from './format.ts'
 
 interface SettingText {

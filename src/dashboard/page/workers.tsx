@@ -1,5 +1,5 @@
 /** Who works: in every process and language, with what each runs. */
-import { lanesText, silentFor } from '../../values/worker-text.ts'
+import { lanesText, silentFor } from '../../values/figures/worker-text.ts'
 import type { WorkerRow } from '../views.ts'
 import { count, duration } from './format.ts'
 import { useAsk, useLive } from './live.ts'

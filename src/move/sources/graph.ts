@@ -1,7 +1,7 @@
 /** What a move must know of the graphs of its source: a job is moved before those that it waits for. */
 import type { Store } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
-import type { JobRecord, JobState } from '../../values/records.ts'
+import type { JobRecord, JobState } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 
 const MOST = DEFAULTS.bounds.parents.most
 /** Ids of a call. */

@@ -1,6 +1,6 @@
 /** Messages of other programs (RabbitMQ) have headers, which jobs have not: they go into the data, as `{ headers, data }`. */
-import { decode, encode, LARGEST_PAYLOAD } from '../../values/encoding.ts'
-import type { Encoded } from '../../values/records.ts'
+import { decode, encode, LARGEST_PAYLOAD } from '../../values/encoding/encoding.ts'
+import type { Encoded } from '../../values/jobs/records.ts'
 
 /** @param headers of a claim, where the store gives any */
 export function withHeaders(data: Encoded, headers: unknown): Encoded {

@@ -1,5 +1,5 @@
 /** Which rival's data a URL means. Its reader is loaded when it is first used. */
-import { isMillpondError, MillpondError } from '../../values/errors.ts'
+import { isMillpondError, MillpondError } from '../../values/errors/errors.ts'
 import type { OpenRival, Source } from '../source.ts'
 
 const RIVALS: Readonly<Record<string, () => Promise<{ open: OpenRival }>>> = {

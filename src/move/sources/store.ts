@@ -9,9 +9,11 @@
  * Nothing ends a hold early. Another move of the same source, or the one after this, may have taken the job as well and stored it, and then
  * has the rest of its own hold to remove it.
  */
-import type { JobUpdate, Store } from '../../store.ts'
-import type { GroupRecord } from '../../values/limits.ts'
-import type { JobRecord, JobState } from '../../values/records.ts'
+
+import type { Store } from '../../store.ts'
+import type { JobRecord, JobState } from '../../values/jobs/records.ts'
+import type { JobUpdate } from '../../values/operations/requests.ts'
+import type { GroupRecord } from '../../values/settings/limits.ts'
 import type { Batch, QueueCounts, Source, SourceGraph, SourceSettings } from '../source.ts'
 import { childrenOf, placesOf, withParents } from './graph.ts'
 

@@ -1,11 +1,11 @@
 /** Jobs that wait for each other. */
 
 import type { GraphJob } from '../../pond/push-all.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { isId } from '../../values/ids.ts'
-import { checkQueueName } from '../../values/names.ts'
-import { defined } from '../../values/options.ts'
-import { parentsFrom } from '../../values/parent-jobs.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { isId } from '../../values/jobs/ids.ts'
+import { parentsFrom } from '../../values/jobs/parent-jobs.ts'
+import { defined } from '../../values/options/options.ts'
+import { checkQueueName } from '../../values/settings/names.ts'
 import { answer } from '../../web/answer.ts'
 import { findJob } from '../../web/follow.ts'
 import { traceParent } from '../../web/headers.ts'

@@ -1,10 +1,10 @@
 /** Pushing, following and cancelling. */
 
 import type { PushOptions } from '../../pond/push.ts'
-import { prefersEvents } from '../../values/accept.ts'
-import { isMillpondError } from '../../values/errors.ts'
-import { isId, newId } from '../../values/ids.ts'
-import { defined } from '../../values/options.ts'
+import { prefersEvents } from '../../values/encoding/accept.ts'
+import { isMillpondError } from '../../values/errors/errors.ts'
+import { isId, newId } from '../../values/jobs/ids.ts'
+import { defined } from '../../values/options/options.ts'
 import { accept } from '../../web/accept.ts'
 import { answer, jsonText } from '../../web/answer.ts'
 import { findJob, follow } from '../../web/follow.ts'

@@ -1,5 +1,5 @@
 /** How many workers a queue wants, in the form that autoscalers read. */
-import { checkQueueName } from '../../values/names.ts'
+import { checkQueueName } from '../../values/settings/names.ts'
 import * as schemas from '../api-schemas.ts'
 import { integer } from '../json-schema.ts'
 import { PlanHolds } from '../plan-holds.ts'

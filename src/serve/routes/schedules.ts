@@ -1,8 +1,8 @@
 /** Schedules: declared by programs of any language, seen and held by operators. */
 import { type ScheduleInfo, scheduleInfo } from '../../pond/schedules.ts'
-import { needs } from '../../values/capabilities.ts'
-import { checkScheduleName } from '../../values/names.ts'
-import { defined } from '../../values/options.ts'
+import { needs } from '../../values/operations/capabilities.ts'
+import { defined } from '../../values/options/options.ts'
+import { checkScheduleName } from '../../values/settings/names.ts'
 import { Refusal } from '../../web/problem.ts'
 import { nothing, REQUESTED_WITH } from '../api-schemas.ts'
 import { msOf } from '../json-schema.ts'

@@ -6,9 +6,10 @@
  *
  * A child that is cancelled ends itself, and joins the line.
  */
-import type { FinalState, OnDead } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
-import { parentFailed } from '../../values/parent-failed.ts'
+
+import { parentFailed } from '../../values/jobs/parent-failed.ts'
+import type { FinalState, OnDead } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { type Bells, SOON } from '../bells.ts'
 import type { IdIndex } from './id-index.ts'
 import { isFinal, type Job, Links } from './job.ts'

@@ -10,14 +10,14 @@
  * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it.
  * `contract/operations.md` has the order.
  */
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import {
   DEFAULT_GROUP_LIMITS,
   type GroupLimits,
   type GroupRecord,
   type HeldBack,
   type Rate,
-} from '../../values/limits.ts'
+} from '../../values/settings/limits.ts'
 import { Heap, type HeapEntry } from './heap.ts'
 import type { Job } from './job.ts'
 import { Throttle } from './throttle.ts'

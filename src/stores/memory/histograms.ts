@@ -1,8 +1,8 @@
 /** The histograms of a queue: a set of slices for each minute of the last hour, and one for all older ones. */
 
-import type { HistogramSlice } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
-import { merge } from '../../values/histogram.ts'
+import type { HistogramSlice } from '../../values/figures/histogram.ts'
+import { merge } from '../../values/figures/histogram.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 
 const MINUTES_KEPT = DEFAULTS.store.histogramMinutes
 const minuteOf = (now: number): number => Math.floor(now / 60_000)

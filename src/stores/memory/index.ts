@@ -12,7 +12,7 @@
  * which they are made; only the answer to a push may come a tick of the event loop later (`tick.ts`). `queue.ts` tells the
  * path of a job through the structures.
  */
-import '../../values/runtime.ts'
+import '../../values/runtime/runtime.ts'
 import type { Capabilities, OpenStore, Store, StoreOptions } from '../../store.ts'
 import { checkNames, invalid } from '../options.ts'
 import { operationsOf } from './operations/index.ts'

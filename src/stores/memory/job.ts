@@ -6,6 +6,8 @@
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
+import type { Linked, LinkedList } from '../../values/collections/linked-list.ts'
+import { withLines } from '../../values/jobs/job-log.ts'
 import type {
   ClaimedJob,
   Encoded,
@@ -17,9 +19,7 @@ import type {
   NewJob,
   OnDead,
   Unique,
-} from '../../store.ts'
-import { withLines } from '../../values/job-log.ts'
-import type { Linked, LinkedList } from '../../values/linked-list.ts'
+} from '../../values/jobs/records.ts'
 import { copyBody, copyEncoded } from '../jobs.ts'
 import type { IdRange, Indexed } from './id-index.ts'
 

@@ -1,5 +1,5 @@
 /** Which jobs a job waits or waited for, and which wait or waited for it. A link is gone as soon as one of its jobs is. */
-import type { Relatives } from '../../store.ts'
+import type { Relatives } from '../../values/operations/requests.ts'
 import { type Job, Links } from './job.ts'
 
 const linksOf = (job: Job): Links => {

@@ -1,5 +1,5 @@
 /** What a push finds under its key. */
-import type { NewJob, PushOutcome } from '../../store.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import type { Job } from './job.ts'
 import type { MemoryQueue } from './queue.ts'
 

@@ -3,8 +3,9 @@
  *
  * The live job that has a key is in `keys` of the queue. Its end gives the key to its follower, or to memory, or frees it.
  */
-import type { Unique } from '../../store.ts'
-import { NEVER, rememberedUntil } from '../../values/once.ts'
+
+import { NEVER, rememberedUntil } from '../../values/jobs/once.ts'
+import type { Unique } from '../../values/jobs/records.ts'
 import type { Heap } from './heap.ts'
 import { type Job, ORIGIN } from './job.ts'
 

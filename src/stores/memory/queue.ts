@@ -4,18 +4,13 @@
  * A transition takes the job out of the container of its present state and puts it into that of the next; counts are the
  * sizes of the containers. `finish` is the way into a final state, `#forget` the only way out of the store.
  */
-import type {
-  FinalState,
-  GivenSettings,
-  JobState,
-  QueueSettings,
-  SettingName,
-  SettingsChange,
-  Totals,
-} from '../../store.ts'
-import { DEFAULTS as CONTRACT } from '../../values/contract-defaults.ts'
-import type { HeldBack, LimitSettings } from '../../values/limits.ts'
-import { LinkedList } from '../../values/linked-list.ts'
+
+import { LinkedList } from '../../values/collections/linked-list.ts'
+import type { FinalState, JobState } from '../../values/jobs/records.ts'
+import type { Totals } from '../../values/operations/requests.ts'
+import { DEFAULTS as CONTRACT } from '../../values/settings/contract-defaults.ts'
+import type { HeldBack, LimitSettings } from '../../values/settings/limits.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from '../../values/settings/settings.ts'
 import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
 import { NOTHING_GIVEN, settle } from '../given-settings.ts'
 import { Groups } from './groups.ts'

@@ -1,5 +1,5 @@
-import type { Declaration, DeclareOutcome, Firing, ScheduleRecord } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import type { Declaration, DeclareOutcome, Firing, ScheduleRecord } from '../../values/schedules/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { copyEncoded } from '../jobs.ts'
 
 const { declared: STILL_DECLARED, versions: MOST_FORMER, due: MOST_DUE } = DEFAULTS.schedule

@@ -1,7 +1,7 @@
 /** All that an open memory store holds. */
 
-import type { Hold } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import type { Hold } from '../../values/jobs/records.ts'
 import { Bells } from '../bells.ts'
 import { Graph } from './graph.ts'
 import { IdIndex } from './id-index.ts'

@@ -3,8 +3,8 @@
  * a claim stores them (`bound`), everyone else counts with them. `contract/operations.md`, "Limits and turns", says
  * why. Times are in milliseconds unless named otherwise.
  */
-import type { Rate } from '../../values/limits.ts'
-import { boundedFull, fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
+import type { Rate } from '../../values/settings/limits.ts'
+import { boundedFull, fullAfter, fullWithout, startableAt } from '../../values/settings/rate.ts'
 
 export class Throttle {
   /** Of the rate, in microseconds. */

@@ -5,7 +5,7 @@
  * came back (promoted, released, failed, lost, re-queued) and belong somewhere in between. Claiming takes the earlier of
  * the two heads, so that a plain job never pays for the heap.
  */
-import { LinkedList } from '../../values/linked-list.ts'
+import { LinkedList } from '../../values/collections/linked-list.ts'
 import { Heap } from './heap.ts'
 import type { Job } from './job.ts'
 

@@ -1,5 +1,5 @@
 /** A push of all or none: whether all of its jobs could be stored, before any is. */
-import type { NewJob, PushOutcome } from '../../store.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import { isFinal, Job } from './job.ts'
 import { FOLLOWS, meet } from './meeting.ts'
 import type { MemoryQueue } from './queue.ts'

@@ -1,5 +1,5 @@
-import type { WorkerBeat, WorkerRecord } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import type { WorkerBeat, WorkerRecord } from '../../values/operations/requests.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 
 /** Ms after which a worker that was not heard of is forgotten. */
 const SILENCE = DEFAULTS.store.workerSilence

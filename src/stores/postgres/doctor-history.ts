@@ -1,5 +1,5 @@
 /** What keeps old rows and old log of PostgreSQL alive: open transactions, slots, publications, and how much has gathered. */
-import { safeText } from '../../values/safe-error.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { type Finding, looked } from '../examination.ts'
 import type { Patient } from './patient.ts'
 

@@ -1,5 +1,5 @@
 /** What can be wrong with a PostgreSQL server and the schema of Millpond there: see `../doctor.ts`. */
-import { safeText } from '../../values/safe-error.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { readSchema } from './connection/migrate.ts'
 import { Pg } from './connection/pg.ts'

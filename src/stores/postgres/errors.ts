@@ -1,8 +1,8 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 
-import { type ErrorCode, MillpondError } from '../../values/errors.ts'
-import { isError } from '../../values/realms.ts'
-import { safeError, safeText } from '../../values/safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
+import { safeError, safeText } from '../../values/errors/safe-error.ts'
+import { isError } from '../../values/runtime/realms.ts'
 import { isTlsError } from '../tls.ts'
 
 /** By SQLSTATE, or by its beginning. The first that fits counts. */

@@ -1,5 +1,5 @@
 /** Graphs as they travel in `push_graph_list`: what jobs have in common once, links as pairs of numbers. */
-import type { NewJob } from '../../store.ts'
+import type { NewJob } from '../../values/jobs/records.ts'
 import { isAlike } from '../jobs.ts'
 import { plainArray, tagged, textArray } from './wire.ts'
 

@@ -12,9 +12,9 @@
  *
  * The path of a call: operations → connection/calls (retries, errors) → connection/database (the client) → the SQL of contract/postgres/.
  */
-import '../../values/runtime.ts'
+import '../../values/runtime/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import type { Database } from './connection/database.ts'
 import { migrate } from './connection/migrate.ts'
 import { Pg } from './connection/pg.ts'

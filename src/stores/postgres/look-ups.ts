@@ -1,5 +1,5 @@
 import { Batcher } from '../../batch/batcher.ts'
-import type { JobRecord } from '../../store.ts'
+import type { JobRecord } from '../../values/jobs/records.ts'
 import type { Calls } from './connection/calls.ts'
 import type { Notifier } from './notifier.ts'
 import { orNull, plainArray, recordFrom, type TaggedRecord } from './wire.ts'

@@ -8,7 +8,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Bell, ClaimRequest } from '../../store.ts'
+import type { Bell } from '../../store.ts'
+import type { ClaimRequest } from '../../values/jobs/records.ts'
 import { Bells, KINDS, type Kind } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { textArray } from './wire.ts'

@@ -4,7 +4,7 @@
  * has a call of its own, in its turn.
  */
 import { Batcher } from '../../batch/batcher.ts'
-import type { NewJob, PushOutcome } from '../../store.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import { areAlike } from '../jobs.ts'
 import { hasParents } from '../lacking.ts'
 import type { Calls } from './connection/calls.ts'

@@ -9,9 +9,10 @@
  * no connection was lost since.
  */
 
-import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { hasTag } from '../../values/realms.ts'
+import type { ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import type { ClaimedJob } from '../../values/jobs/records.ts'
+import { hasTag } from '../../values/runtime/realms.ts'
 import { checkStatement } from '../statement.ts'
 import { type Cells, type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'

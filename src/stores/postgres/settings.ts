@@ -1,7 +1,7 @@
 /** From the store's URL and options to how its connections are made. */
 
 import type { StoreOptions } from '../../store.ts'
-import { shown } from '../../values/duration.ts'
+import { shown } from '../../values/time/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 import { credential, serverUrls } from '../url.ts'
 

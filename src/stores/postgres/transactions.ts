@@ -5,7 +5,8 @@
  * on which the handlers may wait, need one.
  */
 
-import type { Completion, OfQueue, PushInTransaction, PushOutcome, StoreTransactions } from '../../store.ts'
+import type { OfQueue, PushInTransaction, StoreTransactions } from '../../store.ts'
+import type { Completion, PushOutcome } from '../../values/jobs/records.ts'
 import { hasParents } from '../lacking.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'

@@ -3,7 +3,15 @@
  * quoted, as an array's or JSON's elements: nothing that a producer stores can break an answer.
  */
 
-import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome } from '../../store.ts'
+import type {
+  ClaimedJob,
+  Encoded,
+  Hold,
+  HoldOutcome,
+  JobRecord,
+  NewJob,
+  PushOutcome,
+} from '../../values/jobs/records.ts'
 import { storedErrorFromJson } from '../stored-error.ts'
 
 export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) => Read): Read | null =>

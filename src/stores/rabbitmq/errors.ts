@@ -1,7 +1,7 @@
 /** What errors of RabbitMQ and of its client mean for our caller. */
-import { type ErrorCode, MillpondError } from '../../values/errors.ts'
-import { isError } from '../../values/realms.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
+import { isError } from '../../values/runtime/realms.ts'
 import { isTlsError } from '../tls.ts'
 
 const messageOf = (error: unknown): string => (isError(error) ? error.message : String(error))

@@ -5,7 +5,7 @@
  *
  * The path of a job: operations/push.ts → traffic.ts → connection/publisher.ts → RabbitMQ → source.ts → operations/end.ts.
  */
-import '../../values/runtime.ts'
+import '../../values/runtime/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { around } from '../around.ts'
 import { Bells } from '../bells.ts'

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Channel, ChannelModel } from 'amqplib'
-import type { SettingsChange } from '../../store.ts'
-import { newId } from '../../values/ids.ts'
+import { newId } from '../../values/jobs/ids.ts'
+import type { SettingsChange } from '../../values/settings/settings.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { NOTHING_GIVEN, settle } from '../given-settings.ts'
 import type { Link } from './connection/link.ts'

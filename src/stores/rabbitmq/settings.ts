@@ -1,6 +1,6 @@
 /** What the RabbitMQ store takes in its URL and options. */
 import type { StoreOptions } from '../../store.ts'
-import { shown } from '../../values/duration.ts'
+import { shown } from '../../values/time/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 import { credential, serverUrls } from '../url.ts'
 

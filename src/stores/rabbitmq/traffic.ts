@@ -1,5 +1,5 @@
 /** How jobs get into RabbitMQ: into their lines, back there, and among the dead. */
-import type { Swept } from '../../store.ts'
+import type { Swept } from '../../values/operations/swept.ts'
 import type { Bells } from '../bells.ts'
 import type { Link } from './connection/link.ts'
 import type { Published, Publisher } from './connection/publisher.ts'

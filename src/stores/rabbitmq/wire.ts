@@ -1,7 +1,7 @@
 /** Between jobs and messages. A message of another program is a job, too: without our headers it has the settings of its queue. */
 import type { ConsumeMessage } from 'amqplib'
-import type { ClaimedJob, Encoded, JobError, JobRecord, NewJob } from '../../store.ts'
-import { newId } from '../../values/ids.ts'
+import { newId } from '../../values/jobs/ids.ts'
+import type { ClaimedJob, Encoded, JobError, JobRecord, NewJob } from '../../values/jobs/records.ts'
 import type { DEFAULTS } from '../defaults.ts'
 import type { Letter } from './connection/publisher.ts'
 import {

@@ -6,8 +6,8 @@
  *                 └─refused─► calls are rejected, and it is asked again each second
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { MillpondError } from '../../values/errors.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { isPassing } from './errors.ts'
 import type { Client } from './settings.ts'
 

@@ -1,7 +1,7 @@
 /** Makes connections to Redis, and replaces those on which the server has fallen silent. */
 import type { Redis } from 'ioredis'
-import { MillpondError } from '../../values/errors.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { loadIoredis } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import type { Client, ClientSettings } from './settings.ts'

@@ -1,8 +1,8 @@
 /** What Redis' errors mean for our caller, and which of them pass by themselves. */
 
-import { type ErrorCode, MillpondError } from '../../values/errors.ts'
-import { isError } from '../../values/realms.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
+import { isError } from '../../values/runtime/realms.ts'
 
 const message = (error: unknown): string => (isError(error) ? error.message : String(error))
 

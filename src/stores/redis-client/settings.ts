@@ -1,6 +1,6 @@
 /** From the URL and options of the store or cache to what a client of Redis is made with. */
 import type { Cluster, Redis } from 'ioredis'
-import { kindOf, shown } from '../../values/duration.ts'
+import { kindOf, shown } from '../../values/time/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 import { credential, serverUrls } from '../url.ts'
 

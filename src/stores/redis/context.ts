@@ -1,5 +1,6 @@
 /** What the operations of one store share. */
-import type { ClaimedJob, QueueSettings } from '../../store.ts'
+import type { ClaimedJob } from '../../values/jobs/records.ts'
+import type { QueueSettings } from '../../values/settings/settings.ts'
 import type { Calls } from './connection/calls.ts'
 import type { EvictionWatch } from './connection/server.ts'
 import type { Found } from './found.ts'

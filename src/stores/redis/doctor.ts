@@ -1,5 +1,5 @@
 /** What can be wrong with a Redis server: see `../doctor.ts`. */
-import { safeText } from '../../values/safe-error.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient } from '../redis-client/client.ts'

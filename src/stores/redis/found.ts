@@ -1,4 +1,4 @@
-import type { Swept } from '../../store.ts'
+import type { Swept } from '../../values/operations/swept.ts'
 
 /** What sweeps have done that no answer has told yet. */
 export interface Found extends Pick<Swept, 'lost' | 'promoted' | 'expired'> {

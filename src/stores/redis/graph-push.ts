@@ -7,8 +7,8 @@
  * What it learns on the way, such as a parent that went meanwhile, it cannot mend in what it has stored: it removes that, and begins again.
  */
 import { randomBytes } from 'node:crypto'
-import type { NewJob, PushOutcome } from '../../store.ts'
-import { isMillpondError, MillpondError } from '../../values/errors.ts'
+import { isMillpondError, MillpondError } from '../../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import type { StoreContext } from './context.ts'
 import { adoptAll, decide, finishIn, linkAll, linkBytes } from './links.ts'
 import { kinOf } from './operations/relatives.ts'

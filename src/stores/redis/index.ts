@@ -13,7 +13,7 @@
  *
  * The path of a call: here → operations/, a file per group → connection/calls.ts → contract/redis/*.lua.
  */
-import '../../values/runtime.ts'
+import '../../values/runtime/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient, ownLike } from '../redis-client/client.ts'

@@ -2,7 +2,7 @@
  * Links between jobs of different partitions: contract/redis/README.md, "Links". A script that ends a job tells of its children; each of
  * these is then told in its own partition, and at last the ended job's partition that this is done.
  */
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { callAlone, callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'
 import { type Partition, parsedPart } from './partition.ts'

@@ -3,7 +3,7 @@
  * pushed last. For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of
  * queues.
  */
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import type { StoreContext } from './context.ts'
 import type { Partition } from './partition.ts'
 import { askEach, chunks, Failures } from './per-partition.ts'

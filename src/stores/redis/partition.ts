@@ -4,7 +4,7 @@
  * place.
  */
 
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import { ID_BYTES, idTexts } from './wire.ts'
 
 /** Part of the layout. */

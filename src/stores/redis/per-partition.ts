@@ -1,5 +1,5 @@
 /** Calls to several partitions at once. They lie on several servers: what one of them cannot answer says nothing of the others. */
-import { MillpondError, storeError } from '../../values/errors.ts'
+import { MillpondError, storeError } from '../../values/errors/errors.ts'
 
 /** Items of one call: what a script does is bounded. */
 export const MAX_ITEMS_PER_CALL = 500

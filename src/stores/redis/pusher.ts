@@ -1,8 +1,8 @@
 /** Stores new jobs, each in its queue's partition, all in one round trip. */
 
-import type { NewJob, Once, PushOutcome } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { storedUnique } from '../../values/once.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { storedUnique } from '../../values/jobs/once.ts'
+import type { NewJob, Once, PushOutcome } from '../../values/jobs/records.ts'
 import { SOON } from '../bells.ts'
 import { callScript } from './connection/script-call.ts'
 import type { StoreContext } from './context.ts'

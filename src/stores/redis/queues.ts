@@ -3,7 +3,7 @@
  * process that registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be
  * out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import type { Calls } from './connection/calls.ts'
 import { scriptOf } from './connection/scripts.ts'
 import { Partition } from './partition.ts'

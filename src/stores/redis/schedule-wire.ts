@@ -1,7 +1,8 @@
 /** Schedules and firings as Redis keeps them: contract/redis/scheduled.lua, and README.md under "Schedules". */
-import type { NewJob, ScheduleRecord } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import type { NewJob } from '../../values/jobs/records.ts'
+import type { ScheduleRecord } from '../../values/schedules/records.ts'
 import { MISSED, type ScheduledJob } from '../../values/schedules/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import {
   bytesIn,
   encodedBytes,

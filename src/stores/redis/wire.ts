@@ -1,7 +1,7 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
-import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
-import type { Rate } from '../../values/limits.ts'
+import type { ClaimedJob, Encoded, Encoding, JobError } from '../../values/jobs/records.ts'
+import type { Rate } from '../../values/settings/limits.ts'
 import { storedError } from '../stored-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })

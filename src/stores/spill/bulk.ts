@@ -2,8 +2,9 @@
  * One change to all jobs of a state that pass a filter: those in the durable store first, since jobs come from there to memory meanwhile.
  * A cursor holds where the step ended: one of `PARTS`, and the fields of its own cursor.
  */
-import type { BulkRequest, BulkStep } from '../../store.ts'
-import { cursorFields, cursorOf } from '../../values/cursor.ts'
+
+import { cursorFields, cursorOf } from '../../values/operations/cursor.ts'
+import type { BulkRequest, BulkStep } from '../../values/operations/requests.ts'
 import { MOST_SAMPLED } from '../bulk.ts'
 import { changing } from './changes.ts'
 import { frontOf } from './names.ts'

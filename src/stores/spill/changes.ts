@@ -1,14 +1,8 @@
 /** Changes of jobs wherever they are. They exclude takes, so that no take moves a job that is being changed. */
-import type {
-  FinalState,
-  Input,
-  JobRecord,
-  Output,
-  Removed,
-  Requeued,
-  RestoreOutcome,
-  UpdateOutcome,
-} from '../../store.ts'
+
+import type { Input, Output } from '../../store.ts'
+import type { FinalState, JobRecord } from '../../values/jobs/records.ts'
+import type { Removed, Requeued, RestoreOutcome, UpdateOutcome } from '../../values/operations/requests.ts'
 import { isFinal } from '../memory/job.ts'
 import { frontOf } from './names.ts'
 import type { Spill } from './spill.ts'

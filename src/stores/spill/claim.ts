@@ -1,6 +1,8 @@
 /** All claims are of jobs in memory, so limits and rates are exact. A claim first brings there what comes before them. */
-import type { Claimed, Input, Output } from '../../store.ts'
-import { within } from '../../values/within.ts'
+
+import type { Input, Output } from '../../store.ts'
+import type { Claimed } from '../../values/jobs/records.ts'
+import { within } from '../../values/time/within.ts'
 import type { Spill } from './spill.ts'
 
 type Next = (input: Input<'claim'>) => Promise<Output<'claim'>>

@@ -2,8 +2,8 @@
  * Takes exclude changes and reads of both stores: a job that a take moves is in neither store for a moment, and a change
  * must not miss it. Each call waits for those of the other kind that came before it, so none waits forever.
  */
-import { MillpondError } from '../../values/errors.ts'
-import { within } from '../../values/within.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { within } from '../../values/time/within.ts'
 
 /** Milliseconds. A take is repeated for as long as the durable store fails; a change gives up before. */
 const PATIENCE = 10_000

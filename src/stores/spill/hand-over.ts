@@ -4,9 +4,10 @@
  * What waited in memory comes before what was spilled, so if there is any of that, it goes to the queue's front. A job
  * that still ran has lost its claim with the process, as if its lease had ended.
  */
-import type { JobRecord, JobState } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
-import { MillpondError, storeError } from '../../values/errors.ts'
+
+import { MillpondError, storeError } from '../../values/errors/errors.ts'
+import type { JobRecord, JobState } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { jobsAfter } from '../memory/operations/list.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import { frontOf } from './names.ts'

@@ -11,8 +11,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Capabilities, Input, OperationName, Output, Store } from '../../store.ts'
-import { lacking } from '../../values/capabilities.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { lacking } from '../../values/operations/capabilities.ts'
 import { around } from '../around.ts'
 import type { MemoryState } from '../memory/state.ts'
 import { ahead, find, groups, list, stats } from './both.ts'

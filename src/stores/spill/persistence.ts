@@ -1,6 +1,6 @@
 /** Calls of the durable store that must not be given up at the first error. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isMillpondError, type MillpondError, storeError } from '../../values/errors.ts'
+import { isMillpondError, type MillpondError, storeError } from '../../values/errors/errors.ts'
 
 /** Milliseconds; each wait is twice as long as the one before. */
 const FIRST_WAIT = 50

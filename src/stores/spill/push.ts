@@ -1,7 +1,8 @@
 /** Where a push goes: to memory, or to the durable store. `spilled-queue.ts` has the rule of the order. */
-import type { Input, NewJob, Output, PushOutcome } from '../../store.ts'
-import { lacking } from '../../values/capabilities.ts'
-import { type MillpondError, storeError } from '../../values/errors.ts'
+import type { Input, Output } from '../../store.ts'
+import { type MillpondError, storeError } from '../../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import { lacking } from '../../values/operations/capabilities.ts'
 import { hasParents } from '../lacking.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import type { Spill } from './spill.ts'

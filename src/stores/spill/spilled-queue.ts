@@ -14,8 +14,10 @@
  * Groups take turns in both stores. A claim first takes as many jobs as it wants, by the durable store's turns, and then
  * starts jobs by memory's turns, so no group waits for the end of another one's backlog.
  */
-import type { Claimed, ClaimedJob, JobRecord, Store } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+
+import type { Store } from '../../store.ts'
+import type { Claimed, ClaimedJob, JobRecord } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { Groups } from '../memory/groups.ts'
 import type { MemoryQueue } from '../memory/queue.ts'
 import type { MemoryState } from '../memory/state.ts'

@@ -1,4 +1,5 @@
-import type { Input, Output, Swept } from '../../store.ts'
+import type { Input, Output } from '../../store.ts'
+import type { Swept } from '../../values/operations/swept.ts'
 import { ownerOf } from './names.ts'
 import type { Spill } from './spill.ts'
 

@@ -1,6 +1,6 @@
 /** What can be wrong with an SQLite file: see `../doctor.ts`. Reads alone, on a connection of its own. */
 import { existsSync, realpathSync, statfsSync, statSync } from 'node:fs'
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import { type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
 import { type Database, openDatabase } from './connection/database.ts'
 import { readSchema } from './connection/migrate.ts'

@@ -8,7 +8,7 @@
  * same shared library, so both threads share one table of open files and locks.
  */
 import { createRequire } from 'node:module'
-import { shown } from '../../values/duration.ts'
+import { shown } from '../../values/time/duration.ts'
 import { invalid } from '../options.ts'
 
 export interface Driver {

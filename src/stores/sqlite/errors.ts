@@ -3,9 +3,9 @@
  * between the two threads an error travels as plain data, since a clone would lose its class and code.
  */
 
-import { type ErrorCode, MillpondError } from '../../values/errors.ts'
-import { isError } from '../../values/realms.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
+import { isError } from '../../values/runtime/realms.ts'
 
 export interface WireError {
   code: ErrorCode

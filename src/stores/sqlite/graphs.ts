@@ -1,5 +1,5 @@
 /** Jobs that are stored with parents: contract/sqlite/graphs.sql. */
-import type { JobState, NewJob, OnDead } from '../../store.ts'
+import type { JobState, NewJob, OnDead } from '../../values/jobs/records.ts'
 import { integer, stateFrom, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
 import { cancelChildren, type Endings } from './settle.ts'

@@ -14,7 +14,7 @@
  * `operations/` → the SQL of contract/sqlite/.
  */
 import { debuglog } from 'node:util'
-import '../../values/runtime.ts'
+import '../../values/runtime/runtime.ts'
 import type { Capabilities, OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { driverOf } from './driver.ts'

@@ -1,7 +1,7 @@
 /** Keys that are remembered, and followers: contract/sqlite/once.sql. A queue that has none runs nothing of this. */
 
-import type { FinalState, JobRecord, JobState, NewJob, PushOutcome, Unique } from '../../store.ts'
-import { latestDue, NEVER, rememberedUntil, storedUnique, uniqueFrom } from '../../values/once.ts'
+import { latestDue, NEVER, rememberedUntil, storedUnique, uniqueFrom } from '../../values/jobs/once.ts'
+import type { FinalState, JobRecord, JobState, NewJob, PushOutcome, Unique } from '../../values/jobs/records.ts'
 import { integer, integerOrNull, type Row, stateFrom, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
 

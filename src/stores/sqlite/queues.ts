@@ -2,8 +2,8 @@
  * What one transaction knows and changes of each queue. Changes of counts are summed here and written once per queue before
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
-import type { FinalState, JobState, LiveState } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
+import type { FinalState, JobState, LiveState } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { SOON } from '../bells.ts'
 import type { Fences } from './connection/fences.ts'
 import type { Statements } from './connection/statements.ts'

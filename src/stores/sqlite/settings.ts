@@ -1,7 +1,7 @@
 /** From the store's URL and options to what the thread is started with. */
 import { isAbsolute, resolve } from 'node:path'
 import type { StoreOptions } from '../../store.ts'
-import { shown } from '../../values/duration.ts'
+import { shown } from '../../values/time/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 
 export interface Settings {

@@ -4,9 +4,10 @@
  *   ended ── up to `graph.step` links ──► closed, in the same commit ──► children released, or cancelled, which ends them, too
  *     └────── the links beyond ──► millpond_ended ── sweeps, as many at a time ──┘
  */
-import type { FinalState } from '../../store.ts'
-import { DEFAULTS } from '../../values/contract-defaults.ts'
-import { parentFailed } from '../../values/parent-failed.ts'
+
+import { parentFailed } from '../../values/jobs/parent-failed.ts'
+import type { FinalState } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import type { Statements } from './connection/statements.ts'
 import { flag, integer, type Row, text, textOrNull } from './connection/values.ts'
 import { letFollow } from './once.ts'

@@ -7,7 +7,7 @@
 
 import { types } from 'node:util'
 import type { StoreTransactions } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import { transactionsBy } from '../transactions.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'

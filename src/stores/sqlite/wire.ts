@@ -3,7 +3,8 @@
  * loop, so large batches cross as text.
  */
 import { types } from 'node:util'
-import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, OfQueue, PushOutcome } from '../../store.ts'
+import type { OfQueue } from '../../store.ts'
+import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import { areAlike, areAlikeButParents, copyEncoded } from '../jobs.ts'
 
 /** The links of a list of jobs. A link is a number: the index of its parent × `LINK_BASE` + that of its child. */

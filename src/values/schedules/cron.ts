@@ -6,7 +6,7 @@
  * both hours that a clock shows twice.
  */
 import { Cron } from 'croner'
-import { MillpondError } from '../errors.ts'
+import { MillpondError } from '../errors/errors.ts'
 import type { Times } from './records.ts'
 
 const NICKNAMES: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 /** What a sweep that meets a due schedule makes of it: pinned by `contract/vectors/schedules.json`. */
 import { createHash } from 'node:crypto'
-import { DEFAULTS } from '../contract-defaults.ts'
-import type { NewJob } from '../records.ts'
+import type { NewJob } from '../jobs/records.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
 import type { Firing, ScheduleRecord, Times, Timing } from './records.ts'
 import { timesOf } from './times.ts'
 

@@ -1,5 +1,5 @@
 /** Inputs and outputs of the operations on schedules. A store knows of their times only the next one; the rest is text to it. */
-import type { NewJob, PushOutcome } from '../records.ts'
+import type { NewJob, PushOutcome } from '../jobs/records.ts'
 
 /**
  * What to do about times that nobody was there to fire: `once`, fire the last of them; `skip`, fire none that is over a

@@ -1,7 +1,8 @@
 /** The times at which a schedule fires. */
-import { DEFAULTS } from '../contract-defaults.ts'
-import { milliseconds } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
+
+import { MillpondError } from '../errors/errors.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
+import { milliseconds } from '../time/duration.ts'
 import { checkZone, cronTimes } from './cron.ts'
 import type { Times, Timing } from './records.ts'
 

@@ -2,10 +2,11 @@
  * The main program of a handler's process: loads the module, calls its handler, answers. It ends with the worker's process: at the end of
  * the channel, or by the watchdog.
  */
-import { kindOf } from '../../values/duration.ts'
-import { encode } from '../../values/encoding.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { Job } from '../../values/job.ts'
+
+import { encode } from '../../values/encoding/encoding.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { Job } from '../../values/jobs/job.ts'
+import { kindOf } from '../../values/time/duration.ts'
 import { type Answer, answersOf, failedAll } from '../batch-answers.ts'
 import type { BatchHandler } from '../batch-context.ts'
 import { isOutcome, Outcome } from '../outcome.ts'

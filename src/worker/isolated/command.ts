@@ -1,5 +1,5 @@
 /** How a handler's process is started: like this one, with its flags, loaders and preloaded modules, but with a main program of ours. */
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import type { Limits } from './messages.ts'
 
 const MIB = 1024 ** 2

@@ -1,8 +1,8 @@
 /** Why a process of a handler has ended. */
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { MillpondError } from '../../values/errors.ts'
-import { safeText } from '../../values/safe-error.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { safeText } from '../../values/errors/safe-error.ts'
 import type { Limits } from './messages.ts'
 
 /** Characters of stderr that are looked at: what V8 says when it gives up is shorter. */

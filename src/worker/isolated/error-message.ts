@@ -1,6 +1,6 @@
 /** Errors and outcomes on their way from one process to another. */
-import { ERROR_CODES, type ErrorCode, MillpondError } from '../../values/errors.ts'
-import { isError } from '../../values/realms.ts'
+import { ERROR_CODES, type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
+import { isError } from '../../values/runtime/realms.ts'
 import { isOutcome, Outcome } from '../outcome.ts'
 import type { AnswerMessage, ErrorMessage } from './messages.ts'
 

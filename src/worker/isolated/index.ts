@@ -3,9 +3,9 @@
  * it is a handler like any other: it hands the job over, and waits for the answer.
  */
 
-import { decode } from '../../values/encoding.ts'
-import type { Job } from '../../values/job.ts'
-import { LEFT_OUT, readLogLine } from '../../values/job-log.ts'
+import { decode } from '../../values/encoding/encoding.ts'
+import type { Job } from '../../values/jobs/job.ts'
+import { LEFT_OUT, readLogLine } from '../../values/jobs/job-log.ts'
 import type { BatchHandler } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { EncodedResult } from '../encoded-result.ts'

@@ -13,9 +13,10 @@
  *
  * One call is under way at a time. The handler's module may use the same channel, so a message of another form is left to it.
  */
-import type { Encoded } from '../../store.ts'
-import type { JobFacts } from '../../values/job.ts'
-import type { ParentJob } from '../../values/parent-jobs.ts'
+
+import type { JobFacts } from '../../values/jobs/job.ts'
+import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
+import type { Encoded } from '../../values/jobs/records.ts'
 
 /** The form of these messages; nobody else's have the member. */
 const MARK = 'millpond'

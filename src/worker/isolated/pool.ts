@@ -6,7 +6,7 @@
  *
  * A process that a call was too much for is gone, and so is one that is worn. The next call that finds no other starts a fresh one.
  */
-import { MillpondError } from '../../values/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import { HandlerProcess, type HandlerTerms, type Reports } from './handler-process.ts'
 import type { AnswerMessage, JobMessage } from './messages.ts'
 

@@ -1,5 +1,5 @@
 /** What handlers of a process have asked the worker, until it answers. */
-import type { ParentJob } from '../../values/parent-jobs.ts'
+import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
 import { errorOf } from './error-message.ts'
 import type { Parents } from './messages.ts'
 

@@ -1,6 +1,6 @@
 /** `caller.ts URL PREFIX`: a process that uses a cache all the time, and on each message says what came of it since the last one. It ends with the test. */
 import { Cache } from '../../../src/cache/index.ts'
-import { isMillpondError } from '../../../src/values/errors.ts'
+import { isMillpondError } from '../../../src/values/errors/errors.ts'
 
 /** What came of a kind of call: how many values, and how many errors of each code, or of each name where there is none. */
 export interface Tally {

@@ -1,7 +1,6 @@
 /** The operations as a client's calls of the SQL functions, on a connection that may be in a transaction. See `contract/postgres/README.md`. */
 
 import type pg from 'pg'
-import type { Claimed, ClaimRequest, NewJob } from '../../../src/store.ts'
 import { areAlike } from '../../../src/stores/jobs.ts'
 import { hasParents } from '../../../src/stores/lacking.ts'
 import { graphValues } from '../../../src/stores/postgres/graphs.ts'
@@ -19,6 +18,7 @@ import {
   taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
+import type { Claimed, ClaimRequest, NewJob } from '../../../src/values/jobs/records.ts'
 import type { Calls } from '../operations.ts'
 import { clock } from '../world.ts'
 

@@ -4,7 +4,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { JOB_STATES, type Store } from '../../../src/store.ts'
+import type { Store } from '../../../src/store.ts'
+import { JOB_STATES } from '../../../src/values/jobs/records.ts'
 import type { Arena, Script } from '../arena.ts'
 import { overLimit } from '../checks.ts'
 import { type Calls, type Effect, type Operation, perform, storeCalls } from '../operations.ts'

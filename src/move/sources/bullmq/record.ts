@@ -1,5 +1,5 @@
 /** A job of BullMQ's as a job of Millpond's. docs/move.md has the table. */
-import type { JobError, JobRecord } from '../../../values/records.ts'
+import type { JobError, JobRecord } from '../../../values/jobs/records.ts'
 import { foreignId } from '../foreign-id.ts'
 
 /** A job as the scripts give it: its id, the list it was in with its score, and the fields of its hash in turns with their values. */

@@ -1,6 +1,6 @@
 /** A job of pg-boss's as a job of Millpond's. docs/move.md has the table. */
-import { isId } from '../../../values/ids.ts'
-import type { JobError, JobRecord } from '../../../values/records.ts'
+import { isId } from '../../../values/jobs/ids.ts'
+import type { JobError, JobRecord } from '../../../values/jobs/records.ts'
 import { foreignId } from '../foreign-id.ts'
 
 /** As the select gives it. Times are milliseconds since 1970, big numbers come as text. */

@@ -1,5 +1,5 @@
 /** One change to all jobs of a state that pass a filter, a step at a time. */
-import type { BulkRequest, BulkStep } from '../../../store.ts'
+import type { BulkRequest, BulkStep } from '../../../values/operations/requests.ts'
 import { changeAll, isDueForChange, MOST_SAMPLED } from '../../bulk.ts'
 import { isFinal, type Job, ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'

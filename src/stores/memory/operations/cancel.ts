@@ -1,4 +1,5 @@
-import type { FinalState, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { FinalState } from '../../../values/jobs/records.ts'
 import { isFinal } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -1,4 +1,4 @@
-import type { Claimed, ClaimRequest } from '../../../store.ts'
+import type { Claimed, ClaimRequest } from '../../../values/jobs/records.ts'
 import { Groups } from '../groups.ts'
 import { Claim, ORIGIN } from '../job.ts'
 import { DEFAULTS } from '../queue.ts'

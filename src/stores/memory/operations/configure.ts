@@ -1,10 +1,5 @@
-import {
-  type GroupLimitsChange,
-  type SettingName,
-  type SettingsChange,
-  type SettingsReport,
-  setsNothing,
-} from '../../../store.ts'
+import type { GroupLimitsChange, SettingsReport } from '../../../values/operations/requests.ts'
+import { type SettingName, type SettingsChange, setsNothing } from '../../../values/settings/settings.ts'
 import type { MemoryState } from '../state.ts'
 
 export function configure(state: MemoryState, change: SettingsChange): SettingName[] {

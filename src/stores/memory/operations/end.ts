@@ -1,5 +1,6 @@
-import type { Completion, FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
-import { delayAfter } from '../../../values/backoff.ts'
+import type { OfQueue } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../values/jobs/records.ts'
+import { delayAfter } from '../../../values/settings/backoff.ts'
 import { SOON } from '../../bells.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { copyError } from '../job.ts'

@@ -1,4 +1,5 @@
-import type { ExtendOutcome, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { ExtendOutcome } from '../../../values/jobs/records.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { DEFAULTS } from '../queue.ts'
 import type { MemoryState } from '../state.ts'

@@ -1,4 +1,5 @@
-import type { Input, JobRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
 import { Groups } from '../groups.ts'
 import type { MemoryState } from '../state.ts'
 

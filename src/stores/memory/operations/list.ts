@@ -1,9 +1,16 @@
-import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
-import { cursorFields, cursorOf } from '../../../values/cursor.ts'
-import { dataHas } from '../../../values/data-filter.ts'
-import type { GroupRecord } from '../../../values/limits.ts'
-import type { LinkedList } from '../../../values/linked-list.ts'
+import type { LinkedList } from '../../../values/collections/linked-list.ts'
+import type { JobState } from '../../../values/jobs/records.ts'
+import { cursorFields, cursorOf } from '../../../values/operations/cursor.ts'
+import { dataHas } from '../../../values/operations/data-filter.ts'
+import type {
+  GroupsRequest,
+  JobFilter,
+  Listed,
+  ListedRecord,
+  ListRequest,
+} from '../../../values/operations/requests.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
+import type { GroupRecord } from '../../../values/settings/limits.ts'
 import { Groups } from '../groups.ts'
 import { isFinal, type Job, ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'

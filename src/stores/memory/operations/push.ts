@@ -1,5 +1,6 @@
-import type { Input, NewJob, PushOutcome } from '../../../store.ts'
-import { latestDue } from '../../../values/once.ts'
+import type { Input } from '../../../store.ts'
+import { latestDue } from '../../../values/jobs/once.ts'
+import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
 import { isFinal, Job, ORIGIN } from '../job.ts'
 import { FOLLOWS, meet } from '../meeting.ts'

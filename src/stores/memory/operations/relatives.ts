@@ -1,4 +1,5 @@
-import type { Input, Relatives } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Relatives } from '../../../values/operations/requests.ts'
 import { relativesOf } from '../links.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -1,5 +1,6 @@
-import type { Input, Removed } from '../../../store.ts'
-import { JOB_STATES } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import { JOB_STATES } from '../../../values/jobs/records.ts'
+import type { Removed } from '../../../values/operations/requests.ts'
 import { isFinal, type Job } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'

@@ -1,4 +1,4 @@
-import type { Requeued, RequeueRequest } from '../../../store.ts'
+import type { Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -1,4 +1,6 @@
-import type { Input, JobRecord, RestoreOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
+import type { RestoreOutcome } from '../../../values/operations/requests.ts'
 import { isFinal, Job, ORIGIN } from '../job.ts'
 import { NEVER_DUE } from '../once.ts'
 import type { MemoryState } from '../state.ts'

@@ -1,4 +1,11 @@
-import type { Declaration, DeclareOutcome, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduleRecord,
+} from '../../../values/schedules/records.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 import { pushNow } from './push.ts'

@@ -1,4 +1,5 @@
-import type { Input, QueueStats } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { QueueStats } from '../../../values/operations/requests.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, Swept } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Swept } from '../../../values/operations/swept.ts'
 import { Groups } from '../groups.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'

@@ -3,7 +3,7 @@
  * foreign errors into ours. Counts the operations under way, so that closing waits for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
 import { orNull } from '../wire.ts'
 import type { Cells, Database } from './database.ts'

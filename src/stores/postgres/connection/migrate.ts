@@ -6,7 +6,7 @@
  * differs, so that a fix needs no migration, unless those of a later edition are there: contract/postgres/README.md, "Editions".
  */
 import { createHash } from 'node:crypto'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { stateOf } from '../errors.ts'
 import { SQL_FILES } from '../sql-files.ts'
 import type { Cells, Database } from './database.ts'

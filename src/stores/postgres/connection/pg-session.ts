@@ -2,7 +2,7 @@
  * A transaction on a connection of the pool. The store's own statements have a deadline. A handler's statement may take as long as it
  * likes, unless the connection is dead: now and then another connection asks the server whether it still works on the statement.
  */
-import { isError } from '../../../values/realms.ts'
+import { isError } from '../../../values/runtime/realms.ts'
 import { type Cells, type Row, rowsOf, type Session } from './database.ts'
 import { AS_SENT, cellsOf, type PgClient, type PgStatement } from './pg-client.ts'
 import { sessionOn } from './session.ts'

@@ -5,7 +5,7 @@
  * the server or the network has failed, which is told at once. With postgres.js they share the pool, and a lost
  * connection is noticed by the call that fails.
  */
-import { hasTag } from '../../../values/realms.ts'
+import { hasTag } from '../../../values/runtime/realms.ts'
 import { invalid } from '../../options.ts'
 import { isLost } from '../errors.ts'
 import { settingsOf } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** One change to all jobs of a state that pass a filter, a step at a time. */
-import type { BulkRequest, BulkStep } from '../../../store.ts'
+import type { BulkRequest, BulkStep } from '../../../values/operations/requests.ts'
 import { KINDS } from '../../bells.ts'
 import type { StoreContext } from '../context.ts'
 

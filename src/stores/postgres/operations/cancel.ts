@@ -1,4 +1,5 @@
-import type { FinalState, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { FinalState } from '../../../values/jobs/records.ts'
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 

@@ -1,4 +1,4 @@
-import type { Claimed, ClaimRequest } from '../../../store.ts'
+import type { Claimed, ClaimRequest } from '../../../values/jobs/records.ts'
 import type { StoreContext } from '../context.ts'
 import { type ClaimedList, claimedFrom } from '../wire.ts'
 

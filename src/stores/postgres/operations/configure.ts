@@ -1,4 +1,6 @@
-import { type Input, type SettingName, type SettingsChange, type SettingsReport, setsNothing } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { SettingsReport } from '../../../values/operations/requests.ts'
+import { type SettingName, type SettingsChange, setsNothing } from '../../../values/settings/settings.ts'
 import type { StoreContext } from '../context.ts'
 import { textArray } from '../wire.ts'
 

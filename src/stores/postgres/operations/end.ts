@@ -1,5 +1,7 @@
 /** How claims end: complete, fail, release. */
-import type { Completion, FailOutcome, HoldOutcome, Input, OfQueue } from '../../../store.ts'
+
+import type { Input, OfQueue } from '../../../store.ts'
+import type { Completion, FailOutcome, HoldOutcome } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
 import type { StoreContext } from '../context.ts'
 import { bodiesText, heldValues, holdOutcomes, linesText, logsText, plainArray, storedFence } from '../wire.ts'

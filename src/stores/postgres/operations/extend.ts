@@ -1,4 +1,5 @@
-import type { ExtendOutcome, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { ExtendOutcome } from '../../../values/jobs/records.ts'
 import type { StoreContext } from '../context.ts'
 import { bodiesText, heldValues, logsText } from '../wire.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, JobRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
 import type { StoreContext } from '../context.ts'
 
 export async function find({ notifier, lookUps }: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {

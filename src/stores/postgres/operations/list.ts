@@ -1,5 +1,5 @@
-import type { GroupsRequest, Listed, ListRequest } from '../../../store.ts'
-import type { GroupRecord } from '../../../values/limits.ts'
+import type { GroupsRequest, Listed, ListRequest } from '../../../values/operations/requests.ts'
+import type { GroupRecord } from '../../../values/settings/limits.ts'
 import type { StoreContext } from '../context.ts'
 import { recordFrom, type TaggedRecord } from '../wire.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, PushOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { PushOutcome } from '../../../values/jobs/records.ts'
 import { copyEncoded } from '../../jobs.ts'
 import type { StoreContext } from '../context.ts'
 

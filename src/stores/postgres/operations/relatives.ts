@@ -1,4 +1,5 @@
-import type { Input, Relatives } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Relatives } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 

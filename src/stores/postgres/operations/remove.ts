@@ -1,4 +1,4 @@
-import type { Removed, RemoveRequest } from '../../../store.ts'
+import type { Removed, RemoveRequest } from '../../../values/operations/requests.ts'
 import { KINDS } from '../../bells.ts'
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'

@@ -1,4 +1,4 @@
-import type { Requeued, RequeueRequest } from '../../../store.ts'
+import type { Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, RestoreOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { RestoreOutcome } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { taggedFrom } from '../wire.ts'
 

@@ -1,4 +1,5 @@
-import type { DeclareOutcome, FireOutcome, Input, ScheduleRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { DeclareOutcome, FireOutcome, ScheduleRecord } from '../../../values/schedules/records.ts'
 import type { StoreContext } from '../context.ts'
 import { jobsText, outcomeFrom, tagged, untagged } from '../wire.ts'
 

@@ -1,5 +1,6 @@
 /** Figures: stats and record. */
-import type { Input, QueueStats } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { QueueStats } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 
 export async function stats(context: StoreContext, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {

@@ -1,4 +1,5 @@
-import type { Input, Swept } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Swept } from '../../../values/operations/swept.ts'
 import type { StoreContext } from '../context.ts'
 import { type SentSchedule, scheduleFrom } from './schedules.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, UpdateOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { UpdateOutcome } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { orNull, tagged } from '../wire.ts'
 

@@ -3,7 +3,7 @@
  * reading from connections that publish, and acknowledgements must get through.
  */
 import type { ChannelModel } from 'amqplib'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { closed, toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 

@@ -1,4 +1,4 @@
-import type { Claimed, ClaimRequest } from '../../../store.ts'
+import type { Claimed, ClaimRequest } from '../../../values/jobs/records.ts'
 import { type StoreContext, sourceOf } from '../context.ts'
 import { release } from './end.ts'
 import { takeBack } from './sweep.ts'

@@ -1,5 +1,5 @@
-import type { SettingName, SettingsChange } from '../../../store.ts'
-import { setsNothing } from '../../../store.ts'
+import type { SettingName, SettingsChange } from '../../../values/settings/settings.ts'
+import { setsNothing } from '../../../values/settings/settings.ts'
 import type { StoreContext } from '../context.ts'
 
 /** What code gives holds in its process. RabbitMQ keeps no settings, so an operator's are refused before this. */

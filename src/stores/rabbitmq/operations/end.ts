@@ -1,5 +1,6 @@
-import type { Completion, FailOutcome, Failure, HoldOutcome, JobError, OfQueue, Release } from '../../../store.ts'
-import { delayAfter } from '../../../values/backoff.ts'
+import type { OfQueue } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, JobError, Release } from '../../../values/jobs/records.ts'
+import { delayAfter } from '../../../values/settings/backoff.ts'
 import { type StoreContext, sourceOf } from '../context.ts'
 import { HEADER } from '../names.ts'
 import type { Held, Source } from '../source.ts'

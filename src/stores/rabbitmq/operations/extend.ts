@@ -1,4 +1,5 @@
-import type { ExtendOutcome, Extension, OfQueue } from '../../../store.ts'
+import type { OfQueue } from '../../../store.ts'
+import type { ExtendOutcome, Extension } from '../../../values/jobs/records.ts'
 import { type StoreContext, sourceOf } from '../context.ts'
 
 /** A claim is an unacknowledged delivery. So it holds as long as the channel does, of which this makes sure. */

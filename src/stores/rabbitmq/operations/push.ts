@@ -1,4 +1,4 @@
-import type { NewJob, PushOutcome } from '../../../store.ts'
+import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { type StoreContext, sourceOf, waitingIn } from '../context.ts'
 import { send } from '../traffic.ts'
 import { parcelOf } from '../wire.ts'

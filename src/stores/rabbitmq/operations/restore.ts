@@ -1,4 +1,5 @@
-import type { JobRecord, RestoreOutcome } from '../../../store.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
+import type { RestoreOutcome } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { sendBack } from '../traffic.ts'
 import { deadOf, parcelOf } from '../wire.ts'

@@ -1,4 +1,4 @@
-import type { QueueStats } from '../../../store.ts'
+import type { QueueStats } from '../../../values/operations/requests.ts'
 import { type StoreContext, sourceOf, waitingIn } from '../context.ts'
 import { DEAD } from '../names.ts'
 

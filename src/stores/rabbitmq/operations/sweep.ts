@@ -1,4 +1,5 @@
-import type { Hold, JobError, Swept } from '../../../store.ts'
+import type { Hold, JobError } from '../../../values/jobs/records.ts'
+import type { Swept } from '../../../values/operations/swept.ts'
 import type { StoreContext } from '../context.ts'
 import type { Source } from '../source.ts'
 import { endAttempts } from './end.ts'

@@ -1,4 +1,4 @@
-import type { Heartbeat } from '../../../store.ts'
+import type { Heartbeat } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 
 /** Dropped. */

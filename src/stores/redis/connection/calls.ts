@@ -12,7 +12,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { ChosenDatabase } from '../../redis-client/chosen-database.ts'
 import { connected, reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../../redis-client/errors.ts'

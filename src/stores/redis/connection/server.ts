@@ -1,5 +1,5 @@
 /** Checks that the server is one that keeps what it is given, when the store opens and while it is open. */
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { toMillpondError } from '../../redis-client/errors.ts'
 import type { Client } from '../../redis-client/settings.ts'
 

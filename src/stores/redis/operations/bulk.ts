@@ -1,6 +1,8 @@
 /** One change to all jobs of a state that pass a filter, a step at a time: one partition after another. */
-import type { BulkRequest, BulkStep, JobState } from '../../../store.ts'
-import { cursorFields, cursorOf } from '../../../values/cursor.ts'
+
+import type { JobState } from '../../../values/jobs/records.ts'
+import { cursorFields, cursorOf } from '../../../values/operations/cursor.ts'
+import type { BulkRequest, BulkStep } from '../../../values/operations/requests.ts'
 import { KINDS } from '../../bells.ts'
 import { MOST_SAMPLED } from '../../bulk.ts'
 import { callScript } from '../connection/script-call.ts'

@@ -1,5 +1,7 @@
 /** Jobs that are not wanted any more. */
-import type { FinalState, Input } from '../../../store.ts'
+
+import type { Input } from '../../../store.ts'
+import type { FinalState } from '../../../values/jobs/records.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'

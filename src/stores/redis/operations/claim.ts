@@ -7,8 +7,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
-import { isMillpondError } from '../../../values/errors.ts'
+import { isMillpondError } from '../../../values/errors/errors.ts'
+import type { Claimed, ClaimedJob, ClaimRequest } from '../../../values/jobs/records.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { DoubtfulClaim, StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'

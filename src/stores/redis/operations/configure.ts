@@ -1,17 +1,17 @@
 /** A queue's settings, on all of its partitions. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Input } from '../../../store.ts'
+import { isMillpondError, MillpondError } from '../../../values/errors/errors.ts'
+import type { SettingsReport } from '../../../values/operations/requests.ts'
+import type { GroupLimits, Rate } from '../../../values/settings/limits.ts'
+import { burstOf } from '../../../values/settings/rate.ts'
 import {
   type GivenSettings,
-  type Input,
   type QueueSettings,
   type SettingName,
   type SettingsChange,
-  type SettingsReport,
   setsNothing,
-} from '../../../store.ts'
-import { isMillpondError, MillpondError } from '../../../values/errors.ts'
-import type { GroupLimits, Rate } from '../../../values/limits.ts'
-import { burstOf } from '../../../values/rate.ts'
+} from '../../../values/settings/settings.ts'
 import { DEFAULTS } from '../../defaults.ts'
 import { givenFrom, givenTexts, NOTHING_GIVEN, type Settled, settle } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'

@@ -1,5 +1,7 @@
 /** Ends claims: complete, fail, release. */
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, OfQueue, Release } from '../../../store.ts'
+
+import type { OfQueue } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'

@@ -1,5 +1,7 @@
 /** Workers that are still at their jobs. */
-import type { ExtendOutcome, Extension, Input } from '../../../store.ts'
+
+import type { Input } from '../../../store.ts'
+import type { ExtendOutcome, Extension } from '../../../values/jobs/records.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { encodedOrNothing, idBytes, logsIn } from '../wire.ts'

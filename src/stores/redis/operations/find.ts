@@ -1,6 +1,7 @@
 /** Reads jobs by id. */
-import { type Input, JOB_STATES, type JobRecord, type JobState } from '../../../store.ts'
-import { NEVER, uniqueFrom } from '../../../values/once.ts'
+import type { Input } from '../../../store.ts'
+import { NEVER, uniqueFrom } from '../../../values/jobs/once.ts'
+import { JOB_STATES, type JobRecord, type JobState } from '../../../values/jobs/records.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'

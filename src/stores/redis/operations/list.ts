@@ -1,8 +1,10 @@
 /** Lists jobs by state, and groups, over all partitions of a queue. */
-import type { GroupsRequest, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
-import { cursorFields, cursorOf } from '../../../values/cursor.ts'
-import type { GroupRecord } from '../../../values/limits.ts'
+
+import type { JobState } from '../../../values/jobs/records.ts'
+import { cursorFields, cursorOf } from '../../../values/operations/cursor.ts'
+import type { GroupsRequest, Listed, ListedRecord, ListRequest } from '../../../values/operations/requests.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
+import type { GroupRecord } from '../../../values/settings/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { groupIndex, type Partition } from '../partition.ts'

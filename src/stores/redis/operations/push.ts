@@ -1,5 +1,6 @@
 /** Pushes. Jobs that wait for others, and those that are stored together or not at all, go by `../graph-push.ts`. */
-import type { Input, NewJob, PushOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { linkArrived } from '../awaited.ts'
 import type { StoreContext } from '../context.ts'
 import { pushGraph } from '../graph-push.ts'

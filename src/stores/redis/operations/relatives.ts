@@ -1,5 +1,7 @@
 /** Which jobs wait, or waited, for which. */
-import type { Input, JobState, Relatives } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobState } from '../../../values/jobs/records.ts'
+import type { Relatives } from '../../../values/operations/requests.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { type Link, linkIn, partitionOf } from '../links.ts'

@@ -1,6 +1,8 @@
 /** Jobs that go as if they had never been pushed, and queues that go with all they have. */
 import { randomUUID } from 'node:crypto'
-import { type Input, JOB_STATES, type JobState, type Removed, type RemoveQueueRequest } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import { JOB_STATES, type JobState } from '../../../values/jobs/records.ts'
+import type { Removed, RemoveQueueRequest } from '../../../values/operations/requests.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { askOwners } from '../owners.ts'

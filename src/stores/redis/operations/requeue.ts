@@ -1,6 +1,6 @@
 /** Gives dead and cancelled jobs another life. */
 
-import type { RequeueDeadRequest, Requeued, RequeueRequest } from '../../../store.ts'
+import type { RequeueDeadRequest, Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'

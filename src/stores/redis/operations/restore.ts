@@ -1,6 +1,8 @@
 /** Puts jobs back as they were, each into the partition that a push would take. */
-import type { Input, JobRecord, RestoreOutcome } from '../../../store.ts'
-import { storedUnique } from '../../../values/once.ts'
+import type { Input } from '../../../store.ts'
+import { storedUnique } from '../../../values/jobs/once.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
+import type { RestoreOutcome } from '../../../values/operations/requests.ts'
 import { awaitLinks, linkArrived, linkKnown } from '../awaited.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'

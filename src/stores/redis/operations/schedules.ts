@@ -6,10 +6,13 @@
  *
  * A process that ends after the first step has fired: the next sweep of any process pushes the jobs, and forgets the firing.
  */
-import type { DeclareOutcome, FireOutcome, Firing, Input, NewJob, PushOutcome, ScheduleRecord } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
-import type { MillpondError } from '../../../values/errors.ts'
+
+import type { Input } from '../../../store.ts'
+import type { MillpondError } from '../../../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
+import type { DeclareOutcome, FireOutcome, Firing, ScheduleRecord } from '../../../values/schedules/records.ts'
 import { DECLARE_OUTCOMES } from '../../../values/schedules/records.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import type { Partition } from '../partition.ts'

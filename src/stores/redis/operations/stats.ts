@@ -1,7 +1,10 @@
 /** Counts and histograms per queue, its partitions summed. */
-import type { HistogramSlice, Input, QueueStats, Totals } from '../../../store.ts'
-import { merge } from '../../../values/histogram.ts'
-import type { LimitSettings } from '../../../values/limits.ts'
+
+import type { Input } from '../../../store.ts'
+import type { HistogramSlice } from '../../../values/figures/histogram.ts'
+import { merge } from '../../../values/figures/histogram.ts'
+import type { QueueStats, Totals } from '../../../values/operations/requests.ts'
+import type { LimitSettings } from '../../../values/settings/limits.ts'
 import { givenFrom } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'

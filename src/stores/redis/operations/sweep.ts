@@ -4,7 +4,8 @@
  * does, and what it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only
  * report of lost claims.
  */
-import type { Input, Swept } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Swept } from '../../../values/operations/swept.ts'
 import { lookForAwaited } from '../awaited.ts'
 import { callAlone } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'

@@ -1,4 +1,5 @@
-import type { Input, JobUpdate, UpdateOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobUpdate, UpdateOutcome } from '../../../values/operations/requests.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'

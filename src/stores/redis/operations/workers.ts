@@ -1,5 +1,7 @@
 /** Who works: kept under keys of the whole store, as contract/redis/heartbeat.lua tells. */
-import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
+
+import type { Input } from '../../../store.ts'
+import type { Heartbeat, WorkerRecord } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
 import { chunks } from '../per-partition.ts'
 import { bytesIn, numberIn, pack, textIn, unexpected, unpack } from '../wire.ts'

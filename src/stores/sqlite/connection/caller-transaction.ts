@@ -3,7 +3,8 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import type { PushOutcome, QueueSettings } from '../../../store.ts'
+import type { PushOutcome } from '../../../values/jobs/records.ts'
+import type { QueueSettings } from '../../../values/settings/settings.ts'
 import { mismatch } from '../../transactions.ts'
 import type { Driver } from '../driver.ts'
 import { toMillpondError } from '../errors.ts'

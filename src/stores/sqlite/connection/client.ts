@@ -1,7 +1,8 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import type { Bell, Completion, HoldOutcome, OfQueue } from '../../../store.ts'
-import { MillpondError } from '../../../values/errors.ts'
+import type { Bell, OfQueue } from '../../../store.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
+import type { Completion, HoldOutcome } from '../../../values/jobs/records.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import { packCompletions } from '../wire.ts'

@@ -1,7 +1,7 @@
 /** A connection to the file, by node:sqlite or by the application's better-sqlite3. */
 import { createRequire } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import type { Connection } from './statements.ts'
 import { isRow, type Row, type Value } from './values.ts'
 

@@ -4,7 +4,7 @@
  * - Another SQLite library of this process has the file open. When it closes the file, the system drops the locks of ours.
  */
 import { type BigIntStats, fstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { isMillpondError, MillpondError } from '../../../values/errors.ts'
+import { isMillpondError, MillpondError } from '../../../values/errors/errors.ts'
 
 /** In ms. */
 const LIBRARY_INTERVAL = 1000

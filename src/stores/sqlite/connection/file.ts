@@ -14,7 +14,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import { type Database, openDatabase } from './database.ts'

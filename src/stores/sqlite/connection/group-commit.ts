@@ -10,8 +10,8 @@
  * One commit for many requests is one wait for the disk. If one of them throws, all is undone and each is run by itself,
  * so that its error stays its own.
  */
-import { MillpondError } from '../../../values/errors.ts'
-import { safeText } from '../../../values/safe-error.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
+import { safeText } from '../../../values/errors/safe-error.ts'
 import { isFull, isResult, toWire } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type Queue, Queues, type StoreContext } from '../queues.ts'

@@ -5,7 +5,7 @@
  * Other programs empty or copy tables, too. Tables without a version (emptied, or copied without their rows) get theirs again if they are
  * what the migrations make. Missing or other tables are refused.
  */
-import { MillpondError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors/errors.ts'
 import { TABLES_MISSING } from '../errors.ts'
 import { SQL_FILES } from '../sql-files.ts'
 import { type Database, openDatabase } from './database.ts'

@@ -1,5 +1,5 @@
 /** What SQLite takes and gives, and guards that turn its columns into typed values without a cast. */
-import { JOB_STATES, type JobState } from '../../../store.ts'
+import { JOB_STATES, type JobState } from '../../../values/jobs/records.ts'
 
 export type Value = null | number | bigint | string | Uint8Array
 export type Row = Readonly<Record<string, Value>>

@@ -1,6 +1,7 @@
 /** One change to all jobs of a state that pass a filter, a step at a time. */
-import type { BulkRequest, BulkStep } from '../../../store.ts'
-import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
+
+import { cursorNumbers, cursorOf } from '../../../values/operations/cursor.ts'
+import type { BulkRequest, BulkStep } from '../../../values/operations/requests.ts'
 import { changeAll, isDueForChange, MOST_SAMPLED } from '../../bulk.ts'
 import { integer, integerOrNull, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'

@@ -1,4 +1,5 @@
-import type { FinalState, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { FinalState } from '../../../values/jobs/records.ts'
 import { stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'

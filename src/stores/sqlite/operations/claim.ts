@@ -1,5 +1,5 @@
-import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
+import type { Claimed, ClaimRequest } from '../../../values/jobs/records.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
 import type { Parameters, Statements } from '../connection/statements.ts'
 import { integerOrNull, type Row, text, type Value } from '../connection/values.ts'
 import { DEFAULT_LEASE, type Queue, type StoreContext } from '../queues.ts'

@@ -1,10 +1,5 @@
-import {
-  type GroupLimitsChange,
-  type SettingName,
-  type SettingsChange,
-  type SettingsReport,
-  setsNothing,
-} from '../../../store.ts'
+import type { GroupLimitsChange, SettingsReport } from '../../../values/operations/requests.ts'
+import { type SettingName, type SettingsChange, setsNothing } from '../../../values/settings/settings.ts'
 import { givenFrom, givenTexts, NOTHING_GIVEN, settle } from '../../given-settings.ts'
 import { text, textOrNull } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'

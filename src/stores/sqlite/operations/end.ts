@@ -1,5 +1,6 @@
-import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
-import { delayAfter } from '../../../values/backoff.ts'
+import type { OfQueue } from '../../../store.ts'
+import type { FailOutcome, Failure, HoldOutcome, Release } from '../../../values/jobs/records.ts'
+import { delayAfter } from '../../../values/settings/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
 import { addLog } from '../job-log.ts'
 import { keysOf } from '../once.ts'

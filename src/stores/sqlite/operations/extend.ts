@@ -1,4 +1,5 @@
-import type { ExtendOutcome, Input } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { ExtendOutcome } from '../../../values/jobs/records.ts'
 import { addLog } from '../job-log.ts'
 import { DEFAULT_LEASE, type StoreContext } from '../queues.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, JobRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobRecord } from '../../../values/jobs/records.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
 import type { Statements } from '../connection/statements.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'

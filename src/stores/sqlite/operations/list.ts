@@ -1,8 +1,15 @@
-import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
-import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
-import { numberIn } from '../../../values/data-filter.ts'
-import type { GroupRecord } from '../../../values/limits.ts'
+import type { JobState } from '../../../values/jobs/records.ts'
+import { cursorNumbers, cursorOf } from '../../../values/operations/cursor.ts'
+import { numberIn } from '../../../values/operations/data-filter.ts'
+import type {
+  GroupsRequest,
+  JobFilter,
+  Listed,
+  ListedRecord,
+  ListRequest,
+} from '../../../values/operations/requests.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
+import type { GroupRecord } from '../../../values/settings/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { isLive, type StoreContext } from '../queues.ts'
 import { recordFrom, waitsOf } from './find.ts'

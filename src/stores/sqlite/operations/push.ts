@@ -1,5 +1,5 @@
-import type { NewJob, PushOutcome } from '../../../store.ts'
-import { NEVER } from '../../../values/once.ts'
+import { NEVER } from '../../../values/jobs/once.ts'
+import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { hasParents } from '../../jobs.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'

@@ -1,4 +1,5 @@
-import type { Input, Relatives } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Relatives } from '../../../values/operations/requests.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 import { waitsOf } from './find.ts'

@@ -1,5 +1,6 @@
-import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
-import { JOB_STATES } from '../../../store.ts'
+import type { JobState } from '../../../values/jobs/records.ts'
+import { JOB_STATES } from '../../../values/jobs/records.ts'
+import type { Removed, RemoveRequest } from '../../../values/operations/requests.ts'
 import { integer, type Row, stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'

@@ -1,4 +1,4 @@
-import type { Requeued, RequeueRequest } from '../../../store.ts'
+import type { Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
 import { stateFrom, text, textOrNull } from '../connection/values.ts'
 import { takeKey } from '../once.ts'
 import type { StoreContext } from '../queues.ts'

@@ -1,6 +1,13 @@
-import type { Declaration, DeclareOutcome, FireOutcome, Firing, Input, ScheduleRecord } from '../../../store.ts'
-import { DEFAULTS } from '../../../values/contract-defaults.ts'
+import type { Input } from '../../../store.ts'
+import type {
+  Declaration,
+  DeclareOutcome,
+  FireOutcome,
+  Firing,
+  ScheduleRecord,
+} from '../../../values/schedules/records.ts'
 import { DECLARE_OUTCOMES, MISSED } from '../../../values/schedules/records.ts'
+import { DEFAULTS } from '../../../values/settings/contract-defaults.ts'
 import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'

@@ -1,4 +1,7 @@
-import { type HistogramSlice, type Input, JOB_STATES, type QueueStats, type Totals } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { HistogramSlice } from '../../../values/figures/histogram.ts'
+import { JOB_STATES } from '../../../values/jobs/records.ts'
+import type { QueueStats, Totals } from '../../../values/operations/requests.ts'
 import { text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 

@@ -1,4 +1,5 @@
-import type { Input, Swept } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Swept } from '../../../values/operations/swept.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'

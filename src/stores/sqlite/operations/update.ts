@@ -1,4 +1,5 @@
-import type { Input, JobUpdate, UpdateOutcome } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { JobUpdate, UpdateOutcome } from '../../../values/operations/requests.ts'
 import { stateFrom, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 

@@ -1,4 +1,5 @@
-import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
+import type { Input } from '../../../store.ts'
+import type { Heartbeat, WorkerRecord } from '../../../values/operations/requests.ts'
 import { integer, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 

@@ -4,11 +4,11 @@
  */
 import { types } from 'node:util'
 import { Packr } from 'msgpackr'
-import type { Encoded } from '../store.ts'
-import { DEFAULTS } from './contract-defaults.ts'
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
+import { errorSummary } from '../errors/safe-error.ts'
+import type { Encoded } from '../jobs/records.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
-import { errorSummary } from './safe-error.ts'
 import { isSealed, sealKeyId } from './sealed-form.ts'
 import { illFormedAt, mayEscapeHalf } from './well-formed.ts'
 

@@ -1,5 +1,5 @@
 /** What is told of workers, as people read it. */
-import type { Lane } from './requests.ts'
+import type { Lane } from '../operations/requests.ts'
 
 /** Such as `2 of 10 for priority >= 8`. @param slots all of them */
 export const lanesText = (lanes: readonly Lane[], slots: number): string =>

@@ -1,4 +1,4 @@
-import type { OperationName } from '../store.ts'
+import type { OperationName } from '../../store.ts'
 
 /** What subscribers of the channel `millpond:operation` get. It holds no ids, payloads or messages. */
 export interface StoreOperation {

@@ -1,9 +1,9 @@
-import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
-import { LAST_MOMENT } from './duration.ts'
-import { decode, isNestedTooDeep } from './encoding.ts'
-import { isNotDecodable, MillpondError } from './errors.ts'
+import { decode, isNestedTooDeep } from '../encoding/encoding.ts'
+import { isNotDecodable, MillpondError } from '../errors/errors.ts'
+import { isError } from '../runtime/realms.ts'
+import { LAST_MOMENT } from '../time/duration.ts'
 import { type LogLine, readLogLine } from './job-log.ts'
-import { isError } from './realms.ts'
+import type { ClaimedJob, JobError, JobRecord } from './records.ts'
 
 /** What a handler sees of a claim beside the data. */
 export type JobFacts = Pick<

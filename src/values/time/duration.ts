@@ -1,5 +1,5 @@
-import { DEFAULTS } from './contract-defaults.ts'
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
 
 /**
  * `'250ms' '30s' '5m' '1h' '7d'`, or a number of milliseconds. Any string passes the types, so that it can come from an

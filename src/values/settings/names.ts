@@ -1,6 +1,7 @@
 /** The rules of names; `contract/operations.md` states them, `contract/vectors/keys.json` pins them. */
-import { shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
+
+import { MillpondError } from '../errors/errors.ts'
+import { shown } from '../time/duration.ts'
 
 const QUEUE_NAME = /^[A-Za-z0-9][A-Za-z0-9_\-.:/]{0,127}$/
 

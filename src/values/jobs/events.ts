@@ -1,9 +1,10 @@
 import { EventEmitter } from 'node:events'
-import type { JobError, SettingName } from '../store.ts'
-import { inThisContext } from './async-context.ts'
-import { kindOf, shown } from './duration.ts'
-import { type ErrorCode, MillpondError } from './errors.ts'
-import { errorSummary } from './safe-error.ts'
+import { type ErrorCode, MillpondError } from '../errors/errors.ts'
+import { errorSummary } from '../errors/safe-error.ts'
+import { inThisContext } from '../runtime/async-context.ts'
+import type { SettingName } from '../settings/settings.ts'
+import { kindOf, shown } from '../time/duration.ts'
+import type { JobError } from './records.ts'
 
 /** The job that an event is about. */
 export interface JobEvent {

@@ -6,10 +6,10 @@
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 import { types } from 'node:util'
-import type { Encoded, Encoding, JobError } from '../store.ts'
-import { kindOf } from './duration.ts'
-import { MillpondError } from './errors.ts'
-import { shownName } from './options.ts'
+import { MillpondError } from '../errors/errors.ts'
+import type { Encoded, Encoding, JobError } from '../jobs/records.ts'
+import { shownName } from '../options/options.ts'
+import { kindOf } from '../time/duration.ts'
 import { isSealed, SEAL_MAGIC, sealKeyId } from './sealed-form.ts'
 
 export interface SealKey {

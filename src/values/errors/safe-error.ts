@@ -6,7 +6,7 @@
  * properties. It also masks the parts of messages that are known to repeat input.
  */
 
-import { isError } from './realms.ts'
+import { isError } from '../runtime/realms.ts'
 
 /** Properties that name things and never hold values: those of Node and SQLite, of pg, and the same of postgres.js. */
 const KEPT = [

@@ -1,5 +1,5 @@
-import { shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
+import { shown } from '../time/duration.ts'
 
 /**
  * Bytes, or a text such as `'64mb'` or `'256MB'`. A kb has 1,024 bytes. Any string passes the types, so that it can come from an

@@ -1,5 +1,5 @@
 /** What `sweep` tells. */
-import type { ScheduleRecord } from './schedules/records.ts'
+import type { ScheduleRecord } from '../schedules/records.ts'
 
 export interface Swept {
   /** Jobs whose lease ran out. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */

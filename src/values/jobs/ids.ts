@@ -7,8 +7,8 @@
  * took half of the time of a bulk push. Here they are drawn for 512 ids at once.
  */
 import { randomFillSync } from 'node:crypto'
-import { shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
+import { shown } from '../time/duration.ts'
 
 /** Ids whose random bits are drawn at once. */
 const POOL = 512

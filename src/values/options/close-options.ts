@@ -1,6 +1,6 @@
 /** The options of closing a worker, a pond or a service, and the reports of the first two. */
-import { DEFAULTS } from './contract-defaults.ts'
-import { type Duration, milliseconds } from './duration.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
+import { type Duration, milliseconds } from '../time/duration.ts'
 import { checkOptions, isDuration, isFunction, type Rules } from './options.ts'
 
 export interface CloseOptions {

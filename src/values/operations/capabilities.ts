@@ -1,5 +1,5 @@
-import type { Capabilities, Store } from '../store.ts'
-import { MillpondError } from './errors.ts'
+import type { Capabilities, Store } from '../../store.ts'
+import { MillpondError } from '../errors/errors.ts'
 
 type Has = Pick<Store, 'name' | 'capabilities'>
 

@@ -3,8 +3,9 @@
  * if the job has moved on or is gone: the state, then fields of the store's own, joined by dots. Callers only hand it
  * back.
  */
-import type { JobState } from '../store.ts'
-import { MillpondError } from './errors.ts'
+
+import { MillpondError } from '../errors/errors.ts'
+import type { JobState } from '../jobs/records.ts'
 
 const FORM = /^[a-z]+(\.[0-9a-f-]{1,40}){2,12}$/
 

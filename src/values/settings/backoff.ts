@@ -8,10 +8,10 @@
  * AWS Architecture Blog, 2015: without any, jobs that failed together come back together.
  */
 
+import { MillpondError } from '../errors/errors.ts'
+import { checkOptions, type Rules } from '../options/options.ts'
+import { type Duration, milliseconds, shown } from '../time/duration.ts'
 import { DEFAULTS } from './contract-defaults.ts'
-import { type Duration, milliseconds, shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
-import { checkOptions, type Rules } from './options.ts'
 
 /**
  * delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds;

@@ -1,5 +1,5 @@
 /** A value at a place in data: contract/operations.md, `list`. */
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
 import type { DataFilter } from './requests.ts'
 
 /** Where in the data, and what: names that lead through objects; or as a text, `user.id=7`. */

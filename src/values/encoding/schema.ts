@@ -1,6 +1,6 @@
 /** Standard Schema (https://standardschema.dev), version 1: the part of its interface that validation needs. */
 import { types } from 'node:util'
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {

@@ -1,8 +1,8 @@
 /** Checks what callers pass: unknown names are refused, since a misspelt option that is silently ignored loses jobs later. */
 
-import { kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
-import { hasTag } from './realms.ts'
+import { MillpondError } from '../errors/errors.ts'
+import { hasTag } from '../runtime/realms.ts'
+import { kindOf, LONGEST_TIMER, milliseconds, shown } from '../time/duration.ts'
 
 /** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
 export type Rules<T> = { [K in keyof Required<T>]: (value: unknown, name: string) => boolean | string }

@@ -1,6 +1,6 @@
 /** What goes into the operations of a store, and what comes out: contract/operations.md has the words, `src/store.ts` the table. */
 
-import type { MillpondError } from './errors.ts'
+import type { MillpondError } from '../errors/errors.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'

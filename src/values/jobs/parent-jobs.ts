@@ -1,8 +1,10 @@
 /** The jobs that a running one has waited for, with what they came to. */
-import type { JobError, JobState, Store } from '../store.ts'
-import { needs } from './capabilities.ts'
-import { DEFAULTS } from './contract-defaults.ts'
+
+import type { Store } from '../../store.ts'
+import { needs } from '../operations/capabilities.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
 import { jobInfo } from './job.ts'
+import type { JobError, JobState } from './records.ts'
 
 /** What a job that was waited for has come to. */
 export interface ParentJob<Result = unknown> {

@@ -2,7 +2,7 @@
  * Refuses a Node that is too old, and says so. Each entry point imports this module before all others: without it an old Node
  * fails later, with an error that names something else.
  */
-import { MillpondError } from './errors.ts'
+import { MillpondError } from '../errors/errors.ts'
 
 const { bun, deno, node } = process.versions
 const [major = 0, minor = 0] = node.split('.').map(Number)

@@ -1,8 +1,8 @@
 /** Inputs and outputs of the operations for people and tools: looking at jobs, changing them, the figures, the workers. */
-import type { HistogramSlice } from './histogram.ts'
-import type { GroupLimits, HeldBack, LimitSettings } from './limits.ts'
-import type { Encoded, JobRecord, JobState, OnDead } from './records.ts'
-import type { GivenSettings, QueueSettings } from './settings.ts'
+import type { HistogramSlice } from '../figures/histogram.ts'
+import type { Encoded, JobRecord, JobState, OnDead } from '../jobs/records.ts'
+import type { GroupLimits, HeldBack, LimitSettings } from '../settings/limits.ts'
+import type { GivenSettings, QueueSettings } from '../settings/settings.ts'
 
 /** Which jobs of a state. All that is given must hold. */
 export interface JobFilter {

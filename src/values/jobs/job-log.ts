@@ -1,9 +1,10 @@
 /**
  * Lines of a job's log: contract/operations.md, "The log of a job". To a store a line is a text; here it is written and read.
  */
-import { DEFAULTS } from './contract-defaults.ts'
-import { LAST_MOMENT } from './duration.ts'
-import { isError } from './realms.ts'
+
+import { isError } from '../runtime/realms.ts'
+import { DEFAULTS } from '../settings/contract-defaults.ts'
+import { LAST_MOMENT } from '../time/duration.ts'
 
 /** Bounds of a log: `lines`; `bytes` of all, with one more for each line. */
 const { lines: MAX_LINES, bytes: MAX_BYTES, message: MAX_MESSAGE, fields: MAX_FIELDS } = DEFAULTS.log

@@ -8,11 +8,12 @@
  *   and sets                            full = max(full, now) + c × step
  *   no start leaves it beyond           now + max(burst, c) × step
  */
-import type { Rate } from '../values/limits.ts'
+
+import { MillpondError } from '../errors/errors.ts'
+import { checkOptions, isInteger } from '../options/options.ts'
+import { type Duration, milliseconds, shown } from '../time/duration.ts'
 import { DEFAULTS } from './contract-defaults.ts'
-import { type Duration, milliseconds, shown } from './duration.ts'
-import { MillpondError } from './errors.ts'
-import { checkOptions, isInteger } from './options.ts'
+import type { Rate } from './limits.ts'
 
 /** `'100/s'`, `'5/10s'` or `'2000/h'`: so many starts in that time; or the same in full. */
 export type RateOption = `${number}/${string}` | RateOptions
