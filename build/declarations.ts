@@ -66,12 +66,10 @@ export class Declarations {
   readonly #modules = new Map<string, Statement[]>()
   /** By file: the statements that stay. Of a list of names, those that do. */
   readonly #kept = new Map<string, Map<Statement, Set<string>>>()
-  readonly #entries: readonly string[]
 
   /** @param read the text of a file, as the compiler wrote it; files are such as `web/node.d.ts` */
   constructor(entries: readonly string[], read: (file: string) => string) {
     this.#read = read
-    this.#entries = entries
     for (const entry of entries) for (const name of this.exportsOf(entry)) this.#keep(entry, name)
   }
 
@@ -99,25 +97,12 @@ export class Declarations {
     }
   }
 
-  /** Where each exported name of an entry is declared; its code without comments. */
-  declarationOf(file: string, name: string): { file: string; name: string; code: string } {
-    const statement = this.#module(file).find(({ kind, names }) => kind !== 'import' && names.has(name))
-    if (statement === undefined) throw new Error(`${file} has no ${name}`)
-    if (statement.kind === 'declaration') return { file, name, code: statement.code }
-    return this.declarationOf(statement.path, statement.names.get(name) ?? name)
-  }
-
-  /** What stays and is declared in a file, without comments. */
-  keptDeclarations(): { file: string; name: string; code: string }[] {
-    return [...this.#kept].flatMap(([file, kept]) =>
-      [...kept.keys()].flatMap(({ kind, names, code }) => {
-        return kind === 'declaration' ? [{ file, name: [...names.keys()].join(), code }] : []
-      }),
-    )
-  }
-
-  get entries(): readonly string[] {
-    return this.#entries
+  /** The declarations that stay, without comments. */
+  kept(): { file: string; code: string }[] {
+    return [...this.#kept].flatMap(([file, kept]) => {
+      const declared = [...kept.keys()].filter(({ kind }) => kind === 'declaration')
+      return declared.map(({ code }) => ({ file, code }))
+    })
   }
 
   #module(file: string): Statement[] {
@@ -166,4 +151,4 @@ function listed({ code }: Statement, stays: (name: string) => boolean | undefine
 }
 
 /** Every compiler finds the declarations of a `.js`. */
-const js = (text: string): string => text.replace(/((?:from |import\()['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2')
+export const js = (text: string): string => text.replace(/((?:from |import\()['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2')

@@ -5,6 +5,7 @@ import { build } from 'esbuild'
 import { Declarations } from './declarations.ts'
 
 export interface Manifest {
+  version: string
   exports: Readonly<Record<string, { types: string; default: string } | string>>
   bin: Readonly<Record<string, string>>
 }

@@ -18,10 +18,13 @@ const CLIENTS = ['ioredis', 'pg']
 const folder = sharedFolder()
 const project = join(folder, 'project')
 
-before(async () => {
-  await layPackage(project, CLIENTS)
-  copyFileSync(fileURLToPath(new URL('bundle/app.js', import.meta.url)), join(project, 'app.js'))
-})
+before(
+  async () => {
+    await layPackage(project, CLIENTS)
+    copyFileSync(fileURLToPath(new URL('bundle/app.js', import.meta.url)), join(project, 'app.js'))
+  },
+  { timeout: 180_000 },
+)
 
 /** One file in a folder of its own. @returns its path */
 async function bundled(name: string, entry: string, options: BuildOptions): Promise<string> {

@@ -9,7 +9,7 @@ import { layPackage } from './published.ts'
 
 const project = sharedFolder()
 // Without the peer, its entry point cannot even be linked.
-before(() => layPackage(project, ['@opentelemetry/api']))
+before(() => layPackage(project, ['@opentelemetry/api']), { timeout: 180_000 })
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const NEEDS = /this is Node (\d+)\.\d+\.\d+; Millpond needs Node 22\.18 or later/
