@@ -3,8 +3,8 @@
  *
  *   src/ ──compiled──► FOLDER ──embedded: what the sources read from the disk──► pruned: what no entry point reaches
  *
- * The compiled code has a line for each line of the sources but their comments, which are in the types: a stack trace and a
- * debugger need no source maps. A bundle of the package needs no files (docs/decisions/009).
+ * The compiled code keeps the names and the statements of the sources, without comments: a stack trace and a debugger show readable code
+ * without source maps. A bundle of the package needs no files (docs/decisions/009).
  */
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'

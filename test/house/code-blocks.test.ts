@@ -15,7 +15,7 @@ import { Millpond } from '../../src/index.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { sharedFolder } from '../support/cleaning.ts'
 import { type Block, codeBlocks, LANGUAGES, type Language, programOf } from './code-blocks.ts'
-import { faultsOf, layPackage, ROOT } from './published.ts'
+import { faultsOf, layPackage, PACKING, ROOT } from './published.ts'
 
 const run = promisify(execFile)
 const blocks = codeBlocks()
@@ -38,7 +38,7 @@ before(
       copyFileSync(join(ROOT, 'examples', file), join(project, 'examples', file.replace(/ts$/, 'mts')))
     }
   },
-  { timeout: 180_000 },
+  { timeout: PACKING },
 )
 
 test('each block says in which language it is', () => {

@@ -6,7 +6,7 @@ import { join, posix } from 'node:path'
 import { before, test } from 'node:test'
 import { startMillpond } from '../cli/fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
-import { layPackage, npm, published, ROOT } from './published.ts'
+import { layPackage, npm, PACKING, published, ROOT } from './published.ts'
 
 /** Most bytes of the packed file. */
 const LARGEST = 900_000
@@ -19,7 +19,7 @@ before(
     await layPackage(project)
     ;({ files, size } = await published())
   },
-  { timeout: 180_000 },
+  { timeout: PACKING },
 )
 
 const installed = (file: string): string => join(project, 'node_modules/millpond', file)

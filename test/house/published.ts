@@ -37,6 +37,9 @@ const SOURCES = [
   'LICENSE',
 ]
 
+/** Most milliseconds that packing may take on a busy machine; half a minute on a quiet one. */
+export const PACKING = 290_000
+
 export interface Published {
   /** The project in which it is installed. Read it; what is written goes into a copy. */
   readonly project: string
@@ -57,7 +60,7 @@ export function published(): Promise<Published> {
 async function madeOnce(): Promise<Published> {
   const place = join(CACHE, await keyOfSources())
   mkdirSync(CACHE, { recursive: true })
-  await until(async () => existsSync(place) || locked(() => make(place)), 'the package is packed', 120_000)
+  await until(async () => existsSync(place) || locked(() => make(place)), 'the package is packed', PACKING)
   return { project: join(place, 'project'), ...JSON.parse(readFileSync(join(place, 'packed.json'), 'utf8')) }
 }
 

@@ -10,7 +10,7 @@ import { before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { millpond, startMillpond } from '../cli/fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
-import { faultsOf, layInstalled, layPackage, ROOT } from './published.ts'
+import { faultsOf, layInstalled, layPackage, PACKING, ROOT } from './published.ts'
 
 const execute = promisify(execFile)
 const project = sharedFolder()
@@ -34,7 +34,7 @@ before(
       writeFileSync(join(project, `entries.${kind}`), entries)
     }
   },
-  { timeout: 180_000 },
+  { timeout: PACKING },
 )
 
 async function run(file: string, ...args: string[]): Promise<string[]> {
