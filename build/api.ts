@@ -1,5 +1,5 @@
 /**
- * The report of the public API: `node build/api.ts` writes build/api.txt of the sources, and a test fails where it is out of date. Whoever
+ * The report of the public API: `npm run api` writes build/api.txt from the sources, and a test fails where it is out of date. Whoever
  * reads a change to it sees what users get and lose.
  *
  *   # millpond/web            the names that an entry point exports

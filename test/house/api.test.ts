@@ -9,5 +9,5 @@ import { PACKING, published } from './published.ts'
 test('build/api.txt has what the package exports', { timeout: PACKING }, async () => {
   const { project } = await published()
   const now = apiReport(join(project, 'node_modules/millpond/dist'))
-  assert.equal(now, readFileSync(REPORT, 'utf8'), '`node build/api.ts` writes it; CHANGELOG.md names what changed')
+  assert.equal(now, readFileSync(REPORT, 'utf8'), '`npm run api` writes it; CHANGELOG.md names what changed')
 })
