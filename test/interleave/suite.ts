@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { seeded } from '../faults/harness.ts'
+import { depth } from '../support/depth.ts'
 import type { Script } from './arena.ts'
 import { casesOf, describeScript, PAIRS, TRIPLES } from './cases.ts'
 import { CONFIGS } from './configs.ts'
@@ -13,7 +14,7 @@ import { ARENAS } from './stores.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
 /** Of the sample, for each store. The known cases and the wake contract take longer than all samples together. */
-const SECONDS = Number(process.env.MILLPOND_INTERLEAVE_SECONDS ?? 3)
+const SECONDS = depth(3, 60)
 /** Of each case of the sample: more cases tell more than more orders. */
 const ORDERS = 4
 

@@ -1,18 +1,18 @@
 /**
  * Random sequences of operations on every store, each answer compared with the model's.
- * A failure prints its seed and the shortest sequence found; `MILLPOND_SEED=…` runs that seed again,
- * `MILLPOND_MODEL_TIMES=10` ten times as many sequences.
+ * A failure prints its seed and the shortest sequence found; `MILLPOND_SEED=…` runs that seed again.
  */
 
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { stores } from '../conformance/stores.ts'
 import { EPOCH } from '../conformance/vectors.ts'
+import { depth } from '../support/depth.ts'
 import { Driver } from './driver.ts'
 import { operation } from './operations.ts'
 
 const seed = process.env.MILLPOND_SEED
-const times = Number(process.env.MILLPOND_MODEL_TIMES ?? 1)
+const times = depth(1, 4)
 // Shrinking stops here, so that a run with a time limit of its own still prints the seed.
 const LONGEST_RUN = 100_000 * times
 
