@@ -5,6 +5,7 @@ import type { Store } from '../../src/store.ts'
 import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 import type { Claimed, ClaimRequest, Hold, NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
+import { runsOnVariants } from '../support/variants.ts'
 import { everyStore, stores } from './stores.ts'
 
 type Check = (store: Store, clock: { now: number }) => Promise<void>
@@ -31,6 +32,10 @@ export function conformance(topic: string, checks: Record<string, Check>, on = s
     })
   }
 }
+
+/** The same, on the variants as well: what the way to a store has a part in. */
+export const everyWay = (topic: string, checks: Record<string, Check>): void =>
+  conformance(topic, checks, runsOnVariants ? stores : everyStore)
 
 /** Skips the check on a store whose delayed jobs become due by another clock than the check's. */
 export function setsClockForDelays({ name }: Store): void {

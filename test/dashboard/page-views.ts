@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
 import { STORES } from '../api/suite.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { isDeep } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { axe } from './axe.ts'
 import { noBrowser, visit } from './browser.ts'
@@ -38,9 +39,8 @@ async function opened(t: TestContext, url: string) {
   return { pond, base, page, ...scene }
 }
 
-for (const { name: store, place, skip = false } of STORES.filter(
-  ({ name }) => name !== 'redis-cluster' && name !== 'pgbouncer',
-)) {
+// Of each kind of store in a deep run.
+for (const { name: store, place, skip = false } of STORES.filter(({ name }) => isDeep || name === 'memory')) {
   describe(`rare views: ${store}`, { skip: noBrowser || skip }, () => {
     test('each is drawn, at any width, and does what it offers', { timeout: 120_000 }, async (t) => {
       const { url, remove } = place(scratch(t))

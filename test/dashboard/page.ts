@@ -6,6 +6,7 @@ import type { JobState, Millpond } from '../../src/index.ts'
 import { Millpond as Pond } from '../../src/index.ts'
 import { STORES } from '../api/suite.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { isDeep } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
@@ -53,8 +54,8 @@ const link = (page: Page, name: string | RegExp) => page.getByRole('link', { nam
 const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' })
 
-// The page asks the dashboard, which asks a pond: two kinds of store are enough. page-views.ts is on all.
-for (const store of STORES.filter(({ name }) => name === 'sqlite' || name === 'postgres')) {
+// The page asks the dashboard, which asks a pond: one kind of store is enough, and in a deep run another.
+for (const store of STORES.filter(({ name }) => name === (isDeep ? 'postgres' : 'sqlite'))) {
   const skip = noBrowser || (store.skip ?? false)
   describe(`the page: ${store.name}`, { skip }, () => {
     const inPlace = (title: string, check: (t: TestContext, place: { url: string }) => Promise<void>) =>

@@ -8,3 +8,9 @@ export const isDeep = factor !== undefined
 
 /** @returns `many`, times the factor, in a deep run; `few` else */
 export const depth = (few: number, many: number): number => (isDeep ? Math.round(many * Number(factor)) : few)
+
+/** @returns all in a deep run, else so many, spread over the list */
+export const sample = <T>(list: readonly T[], few: number): T[] =>
+  list.filter(
+    (_, at) => isDeep || at === 0 || Math.floor((at * few) / list.length) > Math.floor(((at - 1) * few) / list.length),
+  )

@@ -7,5 +7,8 @@ const VARIANTS: readonly string[] = ['better-sqlite3', 'redis-cluster', 'pgbounc
 /** What a run is for: 'usual', the stores; 'variants', these alone; 'all', both. */
 const runsOn = process.env.MILLPOND_TEST_STORES ?? 'usual'
 
+/** Whether the ways are what the run is for. */
+export const runsOnVariants = runsOn === 'variants'
+
 export const isInThisRun = ({ name }: { name: string }): boolean =>
   runsOn === 'all' || VARIANTS.includes(name) === (runsOn === 'variants')
