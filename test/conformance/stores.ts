@@ -162,4 +162,4 @@ export const everyStore: readonly StoreUnderTest[] = [
 ]
 
 /** Those of this run: what `npm test` leaves out, `npm run test:deep` runs. */
-export const stores = everyStore.filter(isInThisRun)
+export const stores: readonly StoreUnderTest[] = everyStore.filter(isInThisRun)

@@ -11,7 +11,7 @@ import { everyStore, stores } from './stores.ts'
 type Check = (store: Store, clock: { now: number }) => Promise<void>
 
 /** Runs each check on a fresh instance of every store of this run. The clock stands still unless the check moves it. */
-export function conformance(topic: string, checks: Record<string, Check>, on = stores): void {
+export function conformance(topic: string, checks: Record<string, Check>, on: typeof stores = stores): void {
   for (const { name, skip, open } of on) {
     describe(`${topic}: ${name}`, { skip }, () => {
       for (const [title, check] of Object.entries(checks)) {

@@ -16,7 +16,7 @@ import { depth } from '../support/depth.ts'
 import { SchedulesModel } from './schedules-model.ts'
 
 const seed = process.env.MILLPOND_SEED
-const times = depth(1, 4)
+const times = depth(0.5, 4)
 const QUEUE = 'q'
 
 const name = fc.constantFrom('a', 'b', 'c')
@@ -128,7 +128,7 @@ class Driver {
 }
 
 for (const { name: place, skip, open, modelRuns, idsPerQueue } of stores) {
-  const numRuns = Math.ceil(modelRuns / 10) * times
+  const numRuns = Math.ceil((modelRuns / 10) * times)
   describe(`model of schedules: ${place}`, { skip }, () => {
     test(`answers as the model does in ${numRuns} random sequences`, async (t) => {
       const sequence = fc.array(operation, { maxLength: 60, size: 'max' })

@@ -7,7 +7,7 @@ const factor = process.env.MILLPOND_TEST_DEEP
 export const isDeep = factor !== undefined
 
 /** @returns `many`, times the factor, in a deep run; `few` else */
-export const depth = (few: number, many: number): number => (isDeep ? Math.round(many * Number(factor)) : few)
+export const depth = (few: number, many: number): number => (isDeep ? many * Number(factor) : few)
 
 /** @returns all in a deep run, else so many, spread over the list */
 export const sample = <T>(list: readonly T[], few: number): T[] =>
