@@ -1,9 +1,9 @@
 /**
  * Four processes push random graphs over three queues and work them off, while they are killed (SIGKILL) and replaced. Every job ends as
  * its graph says, starts after its parents have ended, and starts again only if the process that had it was killed.
- * MILLPOND_FAULT_GRAPHS sets how many jobs there are (100,000 take minutes), MILLPOND_FAULT_KILLS the kills, MILLPOND_FAULT_SEED the graphs,
- * the victims and the moments.
+ * MILLPOND_FAULT_SEED sets the graphs, the victims and the moments.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,14 +12,15 @@ import { describe, type TestContext, test } from 'node:test'
 import { openStore } from '../../src/stores/open.ts'
 import type { JobState } from '../../src/values/jobs/records.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { type Child, seeded, start } from './harness.ts'
 import { DURABLE_STORES } from './places.ts'
 import { endsOf, QUEUES, randomGraphs } from './random-graphs.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 4)
-const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 800)
+const KILLS = depth(2, 12)
+const JOBS = depth(200, 4000)
 const PROCESSES = 4
 /** In ms: after it, what a killed process held starts again. */
 const LEASE = 1000

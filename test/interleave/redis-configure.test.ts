@@ -2,6 +2,7 @@
  * Changes of a queue's settings on Redis, in every order of their calls to the partitions: whoever came last, all partitions keep the same, and
  * share the limits that `settings` tells.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -12,11 +13,12 @@ import { DEFAULTS } from '../../src/values/settings/contract-defaults.ts'
 import { seeded } from '../faults/harness.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { connect, freshPrefix, keysOf, removePrefix } from '../stores/redis-fixture.ts'
+import { depth } from '../support/depth.ts'
 import { inAllOrders, type Path } from './orders.ts'
 import { Gates } from './redis-gates.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
-const MOST_ORDERS = Number(process.env.MILLPOND_INTERLEAVE_ORDERS ?? 40)
+const MOST_ORDERS = depth(20, 100)
 const PARTITIONS = 3
 
 /** What a partition keeps nothing for. */

@@ -2,6 +2,7 @@
  * Graphs on Redis, in every order: jobs whose queues lie apart are stored, linked, decided about and settled in several calls of scripts, and
  * others' calls may come between any two of them. A client may also die between them.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -14,6 +15,7 @@ import { claim } from '../conformance/suite.ts'
 import { seeded } from '../faults/harness.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { freshPrefix, removePrefix } from '../stores/redis-fixture.ts'
+import { depth } from '../support/depth.ts'
 import { newJob } from '../support/jobs.ts'
 import { inAllOrders } from './orders.ts'
 import { Gates } from './redis-gates.ts'
@@ -21,7 +23,7 @@ import { clock } from './world.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
 /** Of each case. */
-const MOST_ORDERS = Number(process.env.MILLPOND_INTERLEAVE_ORDERS ?? 12)
+const MOST_ORDERS = depth(6, 60)
 const DEATHS = 12
 
 type Race = (

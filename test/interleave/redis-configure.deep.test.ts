@@ -1,0 +1,1 @@
+import './redis-configure.test.ts'

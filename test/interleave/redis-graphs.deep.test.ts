@@ -1,0 +1,1 @@
+import './redis-graphs.test.ts'
