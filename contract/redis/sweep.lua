@@ -21,7 +21,7 @@
 --      `ends` tell when there is more to do.
 
 local limit, most_schedules = math.min(HEAD[5], 500), HEAD[6]
-local MOST_QUEUES, MOST_LINKS = 50, 500 -- in one call
+local MOST_QUEUES = 50 -- in one call
 local promoted, expired, lost, forgotten, settled, more = 0, 0, {}, 0, 0, 0
 may_write()
 
@@ -137,7 +137,7 @@ for _, key in ipairs({ K.due, K.ends }) do
   end
   if count >= MOST_QUEUES then more = 1 end
 end
-if settle(MOST_LINKS) then more = 1 end
+if settle(STEP) then more = 1 end
 flush()
 if read_bytes >= LARGE or math.max(promoted, #lost / 4, expired, forgotten) >= limit then more = 1 end
 

@@ -11,7 +11,7 @@
  * without a word.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
+import { Batcher } from '../../../batch/batcher.ts'
 import { MillpondError } from '../../../values/errors/errors.ts'
 import { ChosenDatabase } from '../../redis-client/chosen-database.ts'
 import { connected, reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
@@ -52,7 +52,7 @@ export class Calls {
   /**
    * Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards.
    */
-  readonly #replicated: KeyedBatcher<Call, unknown>
+  readonly #replicated: Batcher<Call, unknown>
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
   #replacedAt = Number.NEGATIVE_INFINITY
@@ -65,7 +65,7 @@ export class Calls {
     this.#settings = settings
     this.#start = `{${settings.prefix}}:`
     const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-    this.#replicated = new KeyedBatcher((calls) => this.#sendAndWait(calls), unlimited)
+    this.#replicated = new Batcher((calls) => this.#sendAndWait(calls), unlimited)
   }
 
   /** @throws StoreUnavailable where there is no connection in time, or none to the right database */
@@ -158,7 +158,7 @@ export class Calls {
 
   #send(call: Call): Promise<unknown> {
     this.#database.check()
-    if (this.#settings.wait > 0) return this.#replicated.add('', call, 0)
+    if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
     call.underWay = true
     return this.client.callBuffer(...call.command)
   }

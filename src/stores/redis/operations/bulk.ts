@@ -12,7 +12,6 @@ import { afterArgs, cursorText, type Place, placeIn } from './list.ts'
 const MOST_LOOKED_AT = 5000
 
 export async function bulk(context: StoreContext, request: BulkRequest): Promise<BulkStep> {
-  context.calls.assertOpen()
   const { queue, state, limit, after } = request
   const step: BulkStep = { looked: 0, matched: 0, changed: 0, sample: [], next: null, now: 0 }
   let last = after === undefined ? undefined : placeIn(state, after)

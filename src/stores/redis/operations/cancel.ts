@@ -12,7 +12,6 @@ const WAITED = 3
 
 export function cancel(context: StoreContext, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
   const { local } = context.notifier
-  context.calls.assertOpen()
   return inChunks(ids, async (some) => {
     const answers = await callScript(context, 'cancel', { items: some.map(idBytes), safe: true })
     return answers.map((answer, at) => {

@@ -16,9 +16,8 @@ interface ClaimReply extends Claimed {
 }
 
 export async function claim(context: StoreContext, request: ClaimRequest): Promise<Claimed> {
-  const { calls, notifier } = context
+  const { notifier } = context
   const { queue, limit } = request
-  calls.assertOpen()
   notifier.local.concern(queue)
   const { more, isLost, ...claimed } = await claimOnce(context, request, limit)
   if (isLost) restoreSettings(context, queue)

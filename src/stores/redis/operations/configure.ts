@@ -17,8 +17,7 @@ import { pack, rateList, textIn } from '../wire.ts'
 const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 
 export async function configure(context: StoreContext, change: SettingsChange): Promise<SettingName[]> {
-  const { calls, notifier, settings: made } = context
-  calls.assertOpen()
+  const { notifier, settings: made } = context
   if (setsNothing(change)) return []
   const { queue, by, clear: _, ...values } = change
   const { apply, overridden } = await settled(context, change)
@@ -59,7 +58,6 @@ function itemsOf({ queue: _, backoff, rate, groupRate, ...rest }: Partial<QueueS
 }
 
 export async function settings(context: StoreContext, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
-  context.calls.assertOpen()
   const [code, operator, paused, grouped] = await callScript(context, 'settings', { queue })
   if (code === undefined) return null
   const given = givenFrom(textIn(code) || null, textIn(operator) || null)
@@ -68,8 +66,7 @@ export async function settings(context: StoreContext, { queue }: Input<'settings
 }
 
 export async function limitGroup(context: StoreContext, { queue, group, limits }: Input<'limitGroup'>): Promise<void> {
-  const { calls, notifier } = context
-  calls.assertOpen()
+  const { notifier } = context
   const own = limits && [limits.running ?? false, limits.rate === null ? false : rateList(limits.rate), limits.weight]
   await callScript(context, 'limit-group', { queue, head: [group, own], safe: true })
   notifier.local.ring('work', queue)

@@ -84,8 +84,7 @@ async function end<Item extends Hold, Outcome>(
   items: readonly Item[],
   { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
 ): Promise<(Outcome | 'stale')[]> {
-  const { calls, doubtfulEndings } = context
-  calls.assertOpen()
+  const { doubtfulEndings } = context
   try {
     return await inChunks(items, async (some) => {
       const again = some.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))

@@ -9,7 +9,6 @@ import { encodedOrNothing, idBytes, logsIn } from '../wire.ts'
 const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
 
 export function extend(context: StoreContext, { queue, lease, items }: Input<'extend'>): Promise<ExtendOutcome[]> {
-  context.calls.assertOpen()
   return inChunks(items, async (some) => {
     const args = some.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])
     const logs = logsIn(some)

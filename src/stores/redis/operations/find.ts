@@ -27,7 +27,6 @@ export interface Found {
 }
 
 export function find(context: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
-  context.calls.assertOpen()
   return inChunks(ids, async (some) => {
     const [left, ...items] = await callScript(context, 'find', { items: some.map(idBytes) })
     const byId = new Map(foundIn(items).map(({ record }) => [record.id, record]))
@@ -95,7 +94,6 @@ export function stateIn(value: unknown): JobState {
 }
 
 export async function ahead(context: StoreContext, { id }: Input<'ahead'>): Promise<number | null> {
-  context.calls.assertOpen()
   const [count] = await callScript(context, 'ahead', { items: [idBytes(id)] })
   return timeOrNull(count)
 }

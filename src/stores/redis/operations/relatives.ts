@@ -8,7 +8,6 @@ import { bytesIn, idBytes, idTexts, textIn } from '../wire.ts'
 import { stateIn } from './find.ts'
 
 export function relatives(context: StoreContext, { ids, limit }: Input<'relatives'>): Promise<(Relatives | null)[]> {
-  context.calls.assertOpen()
   return inChunks(ids, async (some) => {
     const answers = await callScript(context, 'relatives', { head: [limit], items: some.map(idBytes) })
     return answers.map((answer) => {

@@ -8,7 +8,6 @@ import type { StoreContext } from '../context.ts'
 import { idBytes, numberIn, textIn } from '../wire.ts'
 
 export function remove(context: StoreContext, request: Input<'remove'>): Promise<Removed> {
-  context.calls.assertOpen()
   return 'ids' in request ? removeIds(context, request.ids) : removeOf(context, request)
 }
 

@@ -6,7 +6,6 @@ import type { StoreContext } from '../context.ts'
 import { idBytes, numberIn, textIn } from '../wire.ts'
 
 export function requeue(context: StoreContext, request: RequeueRequest): Promise<Requeued> {
-  context.calls.assertOpen()
   return 'ids' in request ? requeueIds(context, request.ids) : requeueDead(context, request)
 }
 

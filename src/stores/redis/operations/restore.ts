@@ -12,7 +12,6 @@ import { restoreSettings } from './configure.ts'
 const RESTORED = 0
 
 export function restore(context: StoreContext, { records }: Input<'restore'>): Promise<RestoreOutcome[]> {
-  context.calls.assertOpen()
   return inChunks(records, async (some) => {
     const [made, ...answers] = await callScript(context, 'restore', { items: some.flatMap(argsOf), safe: true })
     for (const queue of new Set(some.map((record) => record.queue))) {

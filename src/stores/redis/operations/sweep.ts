@@ -12,7 +12,6 @@ const DEAD = 1
 
 export async function sweep(context: StoreContext, { limit }: Input<'sweep'>): Promise<Swept> {
   const { calls, notifier, evictionWatch, where } = context
-  calls.assertOpen()
   void evictionWatch.look(calls.client, where)
   const answer = await callScript(context, 'sweep', { head: [limit, DEFAULTS.schedule.due] })
   const [time, promoted, expired, more, next, queues, ended, due, changed] = answer

@@ -8,7 +8,6 @@ import { encodedOrNothing, idBytes, pack } from '../wire.ts'
 const UNCHANGED = [null, 'running', 'done', 'dead', 'cancelled'] as const
 
 export function update(context: StoreContext, { items }: Input<'update'>): Promise<UpdateOutcome[]> {
-  context.calls.assertOpen()
   return inChunks(items, async (some) => {
     const args = some.flatMap(({ id, data = null, priority = null, delay = null, runAt = null }) => [
       idBytes(id),
