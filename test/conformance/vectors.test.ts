@@ -13,7 +13,7 @@ const EVERY = process.env.MILLPOND_TEST_VECTORS_EVERY ?? (runsOnVariants ? '1' :
 // A usual run has a sample of the vectors on the variants.
 const stores = runsOnVariants ? everyStore.filter(isInThisRun) : [...everyStore, plain]
 
-for (const { name, skip, idsPerQueue, ownClock, differs, sample = 1, open } of stores) {
+for (const { name, skip, ownClock, differs, sample = 1, open } of stores) {
   const every = Number(EVERY ?? sample)
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of name === 'memory' ? vectors : vectors.filter((_, n) => n % every === 0)) {
@@ -24,9 +24,7 @@ for (const { name, skip, idsPerQueue, ownClock, differs, sample = 1, open } of s
           const reason = [vector.name, ...(vector.needs ?? [])].map((name) => differs?.[name]).find(Boolean)
           if (reason !== undefined) return t.skip(reason)
           for (const need of vector.needs ?? []) {
-            if (need === 'ids of all queues') {
-              if (idsPerQueue !== undefined) return t.skip(idsPerQueue)
-            } else if (!store.capabilities[need]) return t.skip(`the store lacks ${need}`)
+            if (!store.capabilities[need]) return t.skip(`the store lacks ${need}`)
           }
           if (ownClock !== undefined && vector.needs?.includes('delays')) return t.skip(ownClock)
           await replay(vector, store, clock)
