@@ -1,1 +1,0 @@
-import './redis-configure.test.ts'

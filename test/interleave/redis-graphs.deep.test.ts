@@ -1,1 +1,0 @@
-import './redis-graphs.test.ts'
