@@ -120,7 +120,7 @@ end
 
 -- A job lives again, or is linked anew, of whose earlier end something is left in the line: that is done now.
 local function settle_all_of(id)
-  if redis.call('EXISTS', K.settling) == 0 then return end
+  if not has_line() then return end
   local name = QUEUE
   for _, kind in ipairs({ DONE, DEAD, CANCELLED, REMOVED, 'u' }) do
     while redis.call('ZSCORE', K.settling, kind .. id) do take_turn(kind .. id, STEP) end
