@@ -47,6 +47,13 @@ local function rename(waits)
   waits[1], waits[3] = table.concat(after), others[waits[3]] or waits[3]
 end
 
+-- The id by which the call named a parent.
+local function as_given(after, id)
+  for _, parent in ipairs(ids_in(after)) do
+    if (others[parent] or parent) == id then return parent end
+  end
+end
+
 local function state_of_job(id)
   if taken[id] then return doomed[id] and CANCELLED or 'live' end
   return state_in_pond(id)
@@ -61,10 +68,11 @@ GRAPH = {
   waits = function(i)
     local waits = links and links[i]
     if not waits then return nil, nil end
+    local after, part_of = waits[1], waits[3]
     if has_others then rename(waits) end
     local orphan = judge(waits, state_of_job)
-    if not orphan and waits[3] and state_of_job(waits[3]) ~= 'live' then orphan = waits[3] end
-    return waits, orphan
+    if not orphan and waits[3] and state_of_job(waits[3]) ~= 'live' then return waits, part_of end
+    return waits, orphan and as_given(after, orphan)
   end,
 
   link = function(id, waits)
