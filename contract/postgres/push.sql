@@ -276,7 +276,7 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects as README.md lists them; data is a tagged text. For after, onDead and within see push-graph.sql.
+-- jobs: objects as README.md lists them; data is a tagged text. For after, onDead and partOf see push-graph.sql.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -330,7 +330,7 @@ begin
   for job in
     select given.* from json_to_recordset(push_jobs.jobs) as given(
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, within uuid)
+      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, "partOf" uuid)
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -398,10 +398,10 @@ begin
       continue;
     end if;
     v_state := case when v_later then 'scheduled' else 'waiting' end;
-    v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
+    v_linked := v_existing is null and (cardinality(job.after) > 0 or job."partOf" is not null);
     if v_linked then
       if v_follows and job.after <> '{}' then raise exception 'InvalidOption: follow goes without after' using errcode = '22023'; end if;
-      select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
+      select * into v_parents from look_at_parents(job.after, job."onDead", job."partOf", v_given, v_stands);
       if v_parents.orphan is not null then
         if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);

@@ -64,7 +64,7 @@ def _refusal(job: NewJob, outcome: Pushed) -> MillpondError:
         return outcome.error
     if outcome.status == "full":
         return MillpondError("QueueFull", f"queue {job.queue} has no room for all of the jobs; nothing was stored")
-    why = "is not known to the store, or has ended and takes no more jobs within it"
+    why = "is not known to the store, or has ended and takes no more parts"
     return MillpondError("ParentUnknown", f"push to {job.queue}: job {outcome.parent} {why}; nothing was stored")
 
 
@@ -72,7 +72,7 @@ def _order(jobs: Sequence[NewJob]) -> list[int]:
     """Places, each behind those of its parents; as they were, if they are so. Error: `GraphCycle`."""
     # Of two with the same id, the first one is stored.
     places = {job.id: at for at, job in reversed(list(enumerate(jobs)))}
-    parents = [sorted({places[id] for id in (*job.after, job.within) if id in places}) for job in jobs]
+    parents = [sorted({places[id] for id in (*job.after, job.part_of) if id in places}) for job in jobs]
     if all(parent < at for at, own in enumerate(parents) for parent in own):
         return list(range(len(jobs)))
     left, children = [len(own) for own in parents], [list[int]() for _ in jobs]

@@ -23,7 +23,7 @@ export interface LinkOptions {
    * The id of a job that has not ended: this one is part of its work. Every job that still waits for that one waits for this one too. If it
    * has ended, the push rejects with `ParentUnknown`.
    */
-  within?: string | undefined
+  partOf?: string | undefined
 }
 
 export const MAX_PARENTS = DEFAULTS.bounds.parents.most
@@ -33,7 +33,7 @@ const ID_BYTES = 36
 export const LINK_RULES: Rules<LinkOptions> = {
   after: (value) => isIds(value) || refuseIds(value),
   onDead: (value) => value === 'cancel' || value === 'run' || "'cancel' or 'run'",
-  within: (value) => checkId(value) !== '',
+  partOf: (value) => checkId(value) !== '',
 }
 
 function isIds(value: unknown): boolean {
@@ -49,28 +49,28 @@ function refuseIds(value: unknown): string {
 
 /** @throws InvalidOption, NotSupported */
 export function checkLinks(given: LinkOptions & { whenRunning?: string | undefined }, store: Store, where: string) {
-  const { after, onDead, within, whenRunning } = given
-  if (after === undefined && within === undefined) {
+  const { after, onDead, partOf, whenRunning } = given
+  if (after === undefined && partOf === undefined) {
     if (onDead !== undefined)
       throw invalid(`${where}: onDead says what the end of a job of \`after\` means; give after`)
     return
   }
   if (whenRunning !== undefined) throw invalid(`${where}: give after or whenRunning, not both`)
-  needs(store, 'graphs', after === undefined ? 'within' : 'after')
+  needs(store, 'graphs', after === undefined ? 'partOf' : 'after')
 }
 
 /** As the store takes them. */
-export type Links = Pick<NewJob, 'after' | 'onDead' | 'within'>
+export type Links = Pick<NewJob, 'after' | 'onDead' | 'partOf'>
 
 export const NO_LINKS: Links = {}
 
-export function linksFrom({ after, onDead, within }: LinkOptions): Links {
+export function linksFrom({ after, onDead, partOf }: LinkOptions): Links {
   // Nearly all pushes.
-  if (after === undefined && within === undefined) return NO_LINKS
+  if (after === undefined && partOf === undefined) return NO_LINKS
   return {
     ...(after !== undefined && after.length > 0 && { after: [...new Set(after.map((id) => id.toLowerCase()))] }),
     ...(onDead === 'run' && { onDead }),
-    ...(within !== undefined && { within: within.toLowerCase() }),
+    ...(partOf !== undefined && { partOf: partOf.toLowerCase() }),
   }
 }
 
@@ -79,7 +79,7 @@ export const linkBytes = ({ after }: NewJob): number => (after === undefined ? 0
 
 /** Of the outcome `orphan`. */
 export function parentUnknown(queue: string, parent: string | undefined): MillpondError {
-  const message = `job ${parent} is not known to the store, or has ended and takes no more jobs within it; nothing was stored`
+  const message = `job ${parent} is not known to the store, or has ended and takes no more parts; nothing was stored`
   return new MillpondError('ParentUnknown', `push to ${queue}: ${message}`, { queue, ...(parent && { id: parent }) })
 }
 

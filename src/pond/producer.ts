@@ -222,7 +222,7 @@ export class Producer {
   }
 }
 
-const isLinked = ({ after, within }: NewJob): boolean => after !== undefined || within !== undefined
+const isLinked = ({ after, partOf }: NewJob): boolean => after !== undefined || partOf !== undefined
 
 /** Some wait for others of the list. */
 function isGraph(jobs: readonly NewJob[]): boolean {

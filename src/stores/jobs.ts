@@ -2,8 +2,8 @@
 import type { Encoded, NewJob } from '../values/jobs/records.ts'
 
 /** Whether its push says something of other jobs: contract/graphs.md. */
-export const hasParents = ({ after, within }: NewJob): boolean =>
-  (after !== undefined && after.length > 0) || (within !== undefined && within !== null)
+export const hasParents = ({ after, partOf }: NewJob): boolean =>
+  (after !== undefined && after.length > 0) || (partOf !== undefined && partOf !== null)
 
 /**
  * Whether they differ in id and data alone, have no keys and no parents, and their data is JSON, as in most batches. One
@@ -20,8 +20,8 @@ export function areAlikeButParents(jobs: readonly NewJob[]): boolean {
   return first !== undefined && jobs.every((job) => isAlike(job, first) && isAlikeInGraph(job, first))
 }
 
-const isAlikeInGraph = ({ within, onDead = 'cancel' }: NewJob, first: NewJob): boolean =>
-  (within ?? null) === null && onDead === (first.onDead ?? 'cancel')
+const isAlikeInGraph = ({ partOf, onDead = 'cancel' }: NewJob, first: NewJob): boolean =>
+  (partOf ?? null) === null && onDead === (first.onDead ?? 'cancel')
 
 /** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
 export function isAlike(job: NewJob, first: NewJob): boolean {

@@ -21,7 +21,7 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
   ['too many parents', { after: Array(10_001).fill(ID) }, 'InvalidOption', /at most 10000 ids; for more/],
   ['an unknown end', { after: [ID], onDead: 'ignore' }, 'InvalidOption', /'cancel' or 'run'/],
   ['an end without parents', { onDead: 'run' }, 'InvalidOption', /give after/],
-  ['what is within no id', { within: 'x' }, 'InvalidName', /UUID/],
+  ['what is partOf no id', { partOf: 'x' }, 'InvalidName', /UUID/],
   ['a follower with parents', { key: 'k', whenRunning: 'follow', after: [ID] }, 'InvalidOption', /not both/],
 ]
 

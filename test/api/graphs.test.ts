@@ -175,7 +175,7 @@ onEachStore('graphs', {
     assert.equal((await rows.stats()).totals.pushed, 3)
   },
 
-  'a handler pushes within its own job what others then wait for, and after its own job': async ({ open }) => {
+  'a handler pushes parts of its own job, what others then wait for, and after its own job': async ({ open }) => {
     const pond = await open()
     const [crawl, index] = [pond.queue<number>('crawl'), pond.queue<string, number>('index')]
     const [begun, held] = [gate(), gate()]
@@ -183,7 +183,7 @@ onEachStore('graphs', {
     crawl.work(async ({ data, id }) => {
       if (data === 0) {
         await begun.opened
-        await crawl.pushMany([1, 2], { within: id })
+        await crawl.pushMany([1, 2], { partOf: id })
         late = (await index.push('late', { after: [id] })).id
       } else await held.opened
     })
@@ -195,7 +195,7 @@ onEachStore('graphs', {
     assert.equal((await pond.job(last.id))?.waitsFor, 2)
     held.open()
     assert.equal(await pond.result(last.id, { timeout: '20s' }), 3)
-    await refused(crawl.push(3, { within: id }), 'ParentUnknown')
+    await refused(crawl.push(3, { partOf: id }), 'ParentUnknown')
   },
 
   'a child may be pushed before the push of its parent has settled, if it names its id': async ({ open }) => {

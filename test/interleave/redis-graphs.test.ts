@@ -102,7 +102,7 @@ for (const partitions of [1, 3]) {
       const whole = newJob({ queue: 'p' })
       const next = newJob({ queue: 'c', after: [whole.id] })
       await one.operations.push({ jobs: [whole, next] })
-      const part = newJob({ queue: 'q', within: whole.id })
+      const part = newJob({ queue: 'q', partOf: whole.id })
       const [outcomes] = await race([
         () => one.operations.push({ jobs: [part] }),
         await endingOf(other, whole, 'complete'),

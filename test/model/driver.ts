@@ -27,7 +27,7 @@ export class Driver {
   /** Every claim ever, the latest first. */
   readonly #claims: (Hold & { queue: string })[] = []
 
-  /** @param idsPerQueue the store knows an id within its queue only: then each id is pushed to one queue */
+  /** @param idsPerQueue the store knows an id partOf its queue only: then each id is pushed to one queue */
   constructor(store: Store, clock: { now: number }, idsPerQueue = false) {
     this.#store = countingFences(store)
     this.#clock = clock
@@ -64,7 +64,7 @@ export class Driver {
         // Where each queue is elsewhere, a job has its key and its room for a moment before a failed parent of another queue cancels it.
         const hasFailed = (id: string, queue: string) =>
           this.#idsPerQueue && this.#model.jobs.some((job) => job.id === id && job.queue !== queue && isFailed(job))
-        const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }, at) => ({
+        const jobs = operation.jobs.map(({ once, after, onDead, partOf, ...job }, at) => ({
           ...job,
           ...(once && job.key !== null && capabilities.once && { once }),
           queue: queueOf(job),
@@ -75,7 +75,7 @@ export class Driver {
               after: after.map((number) => named(at, number)).filter((id) => !hasFailed(id, queueOf(job))),
               onDead,
             }),
-          ...(graphs && within !== undefined && { within: named(at, within) }),
+          ...(graphs && partOf !== undefined && { partOf: named(at, partOf) }),
         }))
         if (graphs && operation.whole)
           return same(await store.operations.push({ jobs, whole: true }), pushWhole(model, jobs))

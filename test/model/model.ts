@@ -84,7 +84,7 @@ export class Model extends ModelJobs {
   }
 
   #push(pushed: NewJob, find: (id: string) => ModelJob | undefined): PushOutcome {
-    const { data, once, after = [], onDead = 'cancel', within, ...job } = pushed
+    const { data, once, after = [], onDead = 'cancel', partOf, ...job } = pushed
     const { capacity, attempts, timeout } = this.queue(job.queue)
     if (this.job(job.id)) return { status: 'existing', id: job.id }
     const holder = this.liveWithKey(job.queue, job.key)
@@ -100,7 +100,7 @@ export class Model extends ModelJobs {
     if (existing) return { status: 'existing', id: existing.id }
     const backlog = (['blocked', 'waiting', 'scheduled'] as const).flatMap((state) => this.in(job.queue, state)).length
     if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
-    const parent = after.find((id) => !find(id)) ?? (live(find(within ?? '')) ? undefined : within)
+    const parent = after.find((id) => !find(id)) ?? (live(find(partOf ?? '')) ? undefined : partOf)
     if (parent !== undefined) return { status: 'orphan', id: job.id, parent }
     const dueAt = dueOf(pushed, this.now, this.now)
     if (!follows && job.key !== null) this.keys.take(job)
@@ -114,7 +114,7 @@ export class Model extends ModelJobs {
     )
     this.jobs.push(stored)
     this.total(job.queue, 'pushed')
-    if (within !== undefined) this.graph.within(stored, find(within)?.id ?? within)
+    if (partOf !== undefined) this.graph.partOf(stored, find(partOf)?.id ?? partOf)
     if (isFailed) this.cancelFor(stored)
     return { status: 'pushed', id: job.id }
   }

@@ -44,7 +44,7 @@ class Plan {
   }
 
   #outcomeOf(job: NewJob): PushOutcome {
-    const { id, key, after = [], within, onDead = 'cancel' } = job
+    const { id, key, after = [], partOf, onDead = 'cancel' } = job
     const queue = this.#state.findOrCreate(job.queue)
     if (this.#state.jobs.get(id) !== undefined || this.#added.has(id)) return { status: 'existing', id }
     const named = `${job.queue}\0${key}`
@@ -56,8 +56,8 @@ class Plan {
     const states = after.map((parent) => this.#stateOf(parent))
     const parent = after[states.indexOf(undefined)]
     if (parent !== undefined) return { status: 'orphan', id, parent }
-    const its = within === undefined ? 'live' : this.#stateOf(within)
-    if (within !== undefined && its !== 'live') return { status: 'orphan', id, parent: within }
+    const its = partOf === undefined ? 'live' : this.#stateOf(partOf)
+    if (partOf !== undefined && its !== 'live') return { status: 'orphan', id, parent: partOf }
     const isCancelled = onDead === 'cancel' && states.some((state) => state === 'dead' || state === 'cancelled')
     this.#added.set(id, isCancelled ? 'cancelled' : 'live')
     if (isCancelled) return { status: 'pushed', id }

@@ -75,7 +75,7 @@ class GraphPush {
     this.#context = context
     this.#jobs = jobs
     this.#facts = facts
-    for (const [at, { id, within }] of jobs.entries()) {
+    for (const [at, { id, partOf: within }] of jobs.entries()) {
       if (!this.#places.has(id)) this.#places.set(id, at)
       if (within) this.#withins.add(within)
     }
@@ -131,7 +131,7 @@ class GraphPush {
   /** The parent of an orphan as the call named it. */
   #asGiven(outcome: PushOutcome, at: number): PushOutcome {
     if (outcome.parent === undefined) return outcome
-    const { after = [], within = '' } = this.#jobs[at] ?? {}
+    const { after = [], partOf: within = '' } = this.#jobs[at] ?? {}
     const given = [...after, within].find((id) => this.#standIn(id, at) === outcome.parent)
     return given === undefined ? outcome : { ...outcome, parent: given }
   }
@@ -181,14 +181,14 @@ class GraphPush {
       }
       this.#parents[at] = own
       links += job.after?.length ?? 0
-      if (job.within && this.#placeBefore(job.within, at) === undefined) others.push(this.#standIn(job.within, at))
+      if (job.partOf && this.#placeBefore(job.partOf, at) === undefined) others.push(this.#standIn(job.partOf, at))
     }
     this.#located = await whereAre(this.#context, others)
     const [home] = this.#homes
     if (home !== undefined) this.#graph.home = home
     const parts = new Set([...this.#homes, ...this.#located.values()].map(({ part }) => part))
     const isSmall = this.#jobs.length <= MAX_ITEMS_PER_CALL && links <= MAX_ITEMS_PER_CALL
-    this.#graph.alone = parts.size === 1 && isSmall && this.#jobs.every(({ within }) => !within)
+    this.#graph.alone = parts.size === 1 && isSmall && this.#jobs.every(({ partOf }) => !partOf)
   }
 
   #homeOf(job: NewJob | undefined): Partition {
@@ -241,8 +241,8 @@ class GraphPush {
     let end = HEAD_BYTES
     for (const { id } of [...near, ...far]) end += idBytes(id).copy(parents, end)
     for (const place of inCall) end += this.#ids.copy(parents, end, place * ID_BYTES, (place + 1) * ID_BYTES)
-    const isOver = job.within ? this.#isOver(job.within, at) : false
-    const ended = isOver && job.within ? idBytes(this.#standIn(job.within, at)) : NOTHING
+    const isOver = job.partOf ? this.#isOver(job.partOf, at) : false
+    const ended = isOver && job.partOf ? idBytes(this.#standIn(job.partOf, at)) : NOTHING
     return { parents, children: this.#childrenOf(at), known: near.length, ended }
   }
 
@@ -314,7 +314,7 @@ class GraphPush {
 
   /** It waits for a job of the call that is not stored. */
   #isOrphan(at: number): boolean {
-    const { after = [], within } = this.#jobs[at] ?? {}
+    const { after = [], partOf: within } = this.#jobs[at] ?? {}
     return [...after, ...(within ? [within] : [])].some((id) => this.#isRefused(this.#standIn(id, at), at))
   }
 
@@ -329,9 +329,9 @@ class GraphPush {
         if (home !== undefined && home.part !== part)
           links.push({ home, link: linkBytes(idBytes(id), idBytes(job.id), part) })
       }
-      if (!job.within) continue
-      const place = this.#placeBefore(job.within, at)
-      const within = this.#standIn(job.within, at)
+      if (!job.partOf) continue
+      const place = this.#placeBefore(job.partOf, at)
+      const within = this.#standIn(job.partOf, at)
       parts.push({ job, within, home: place === undefined ? this.#located.get(within) : this.#homes[place] })
     }
     // They are located anew, and found to be gone.

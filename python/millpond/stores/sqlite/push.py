@@ -77,7 +77,7 @@ def _push_more(tx: Transaction, queue: Queue, job: NewJob, call: _Call) -> Pushe
         return met
     if queue.room <= 0:
         return Pushed("full", job.id)
-    standing = standing_of(tx, job.after, job.on_dead, job.within, call.stands) if has_parents(job) else None
+    standing = standing_of(tx, job.after, job.on_dead, job.part_of, call.stands) if has_parents(job) else None
     if isinstance(standing, str):
         return Pushed("orphan", job.id, parent=standing)
     unique = job.once and job.once.unique

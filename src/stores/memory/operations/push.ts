@@ -37,7 +37,7 @@ function pushOne(
   now: number,
   others: ReadonlyMap<string, string>,
 ): PushOutcome {
-  const { id, key, once, after, within } = job
+  const { id, key, once, after, partOf } = job
   if (job.fresh !== true && state.jobs.get(id) !== undefined) return { status: 'existing', id }
   const met = key === null ? undefined : meet(queue, job, key, now)
   if (met instanceof Job) {
@@ -63,7 +63,7 @@ function pushOne(
   const failed = waits ? state.graph.wait(stored, mapped(job, others)) : undefined
   state.jobs.add(stored)
   queue.add(stored)
-  if (within !== undefined) state.graph.within(stored, others.get(within) ?? within)
+  if (partOf !== undefined) state.graph.partOf(stored, others.get(partOf) ?? partOf)
   state.graph.stored(queue, stored, failed)
   if (stored.state !== 'blocked' && stored.dueAt < now + SOON) state.bells.ring('work', queue.name)
   return { status: 'pushed', id }
@@ -77,14 +77,14 @@ const mapped = ({ after = [], onDead }: NewJob, others: ReadonlyMap<string, stri
 /** The job that it needs and that is not there. */
 function orphaned(
   state: MemoryState,
-  { after, within }: NewJob,
+  { after, partOf }: NewJob,
   others: ReadonlyMap<string, string>,
 ): string | undefined {
   const stateOf = (id: string) => state.jobs.get(others.get(id) ?? id)?.state
   const parent = after?.find((id) => stateOf(id) === undefined)
-  if (parent !== undefined || within === undefined) return parent
-  const its = stateOf(within)
-  return its === undefined || isFinal(its) ? within : undefined
+  if (parent !== undefined || partOf === undefined) return parent
+  const its = stateOf(partOf)
+  return its === undefined || isFinal(its) ? partOf : undefined
 }
 
 /** @param pushedAt of the job that gets this due time */

@@ -6,7 +6,7 @@ import type { StoreContext } from '../context.ts'
 import { pushGraph } from '../graph-push.ts'
 import { pushBy } from '../pusher.ts'
 
-const hasLinks = ({ after = [], within }: NewJob): boolean => after.length > 0 || (within ?? null) !== null
+const hasLinks = ({ after = [], partOf }: NewJob): boolean => after.length > 0 || (partOf ?? null) !== null
 
 /** What was stored of a push that failed is found there when the push is repeated. */
 export async function push(context: StoreContext, { jobs, whole = false }: Input<'push'>): Promise<PushOutcome[]> {
