@@ -37,6 +37,7 @@ export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export type { FilterOptions, JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
+export type { OnceOptions } from './pond/once.ts'
 export {
   type Measured,
   type Plan,

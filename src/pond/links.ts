@@ -8,6 +8,7 @@ import { needs } from '../values/operations/capabilities.ts'
 import type { Rules } from '../values/options/options.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { kindOf } from '../values/time/duration.ts'
+import type { OnceOptions } from './once.ts'
 
 export interface LinkOptions {
   /**
@@ -48,14 +49,14 @@ function refuseIds(value: unknown): string {
 }
 
 /** @throws InvalidOption, NotSupported */
-export function checkLinks(given: LinkOptions & { whenRunning?: string | undefined }, store: Store, where: string) {
-  const { after, onDead, partOf, whenRunning } = given
+export function checkLinks(given: LinkOptions & { once?: OnceOptions | undefined }, store: Store, where: string) {
+  const { after, onDead, partOf, once } = given
   if (after === undefined && partOf === undefined) {
     if (onDead !== undefined)
       throw invalid(`${where}: onDead says what the end of a job of \`after\` means; give after`)
     return
   }
-  if (whenRunning !== undefined) throw invalid(`${where}: give after or whenRunning, not both`)
+  if (once?.whenRunning !== undefined) throw invalid(`${where}: give after or once.whenRunning, not both`)
   needs(store, 'graphs', after === undefined ? 'partOf' : 'after')
 }
 

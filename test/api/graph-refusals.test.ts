@@ -21,8 +21,8 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
   ['too many parents', { after: Array(10_001).fill(ID) }, 'InvalidOption', /at most 10000 ids; for more/],
   ['an unknown end', { after: [ID], onDead: 'ignore' }, 'InvalidOption', /'cancel' or 'run'/],
   ['an end without parents', { onDead: 'run' }, 'InvalidOption', /give after/],
-  ['what is partOf no id', { partOf: 'x' }, 'InvalidName', /UUID/],
-  ['a follower with parents', { key: 'k', whenRunning: 'follow', after: [ID] }, 'InvalidOption', /not both/],
+  ['the whole of a part is no id', { partOf: 'x' }, 'InvalidName', /UUID/],
+  ['a follower with parents', { key: 'k', once: { whenRunning: 'follow' }, after: [ID] }, 'InvalidOption', /not both/],
 ]
 
 async function open(t: Parameters<typeof after>[0], options = {}): Promise<Millpond> {
