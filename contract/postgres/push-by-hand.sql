@@ -48,6 +48,9 @@ begin
     'partOf', part_of)), false))[1];
   if v_outcome like 'orphan %' then
     raise exception 'ParentUnknown: there is no job %, or it has ended', split_part(v_outcome, ' ', 3) using errcode = 'MP005';
+  elsif v_outcome like 'held %' then
+    raise exception 'KeyHeld: job % has the key, and does not wait for the jobs of after', split_part(v_outcome, ' ', 2)
+      using errcode = 'MP007';
   end if;
   return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
 end $$;

@@ -177,7 +177,7 @@ begin
   perform queue_of(name) from (select distinct queue as name from json_to_recordset(v_jobs) as given(queue text) order by 1) as queues;
   begin
     v_outcomes := push_jobs(v_jobs, push_graph.own, push_graph.now, push_graph.again, push_graph.listener);
-    if exists (select from unnest(v_outcomes) as each(outcome) where outcome like 'full %' or outcome like 'orphan %') then
+    if exists (select from unnest(v_outcomes) as each(outcome) where outcome ~ '^(full|orphan|held) ') then
       raise exception using errcode = 'MP006';
     end if;
   exception when sqlstate 'MP006' then

@@ -98,8 +98,8 @@ class NewJob:
         check_parents(self.after, self.part_of)
         if self.on_dead not in get_args(OnDead):
             raise MillpondError("InvalidOption", f"on_dead is {self.on_dead!r}; it is cancel or run")
-        if self.after and self.once is not None and self.once.follow:
-            raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others")
+        if self.after and self.once is not None and (self.once.follow or self.once.replace):
+            raise MillpondError("InvalidOption", "a job that waits for others neither replaces nor follows one that has its key")
         if self.once is not None and self.key is None:
             raise MillpondError("InvalidOption", "once needs a key")
         object.__setattr__(self, "id", self.id.lower())
@@ -111,7 +111,7 @@ class NewJob:
 class Pushed:
     """`parent`: of an `orphan`, the job that is not there. `withheld`: another job of a push with `whole` could not be stored."""
 
-    status: Literal["pushed", "existing", "replaced", "full", "orphan", "withheld", "failed"]
+    status: Literal["pushed", "existing", "replaced", "full", "orphan", "held", "withheld", "failed"]
     id: str
     error: MillpondError | None = None
     parent: str | None = None

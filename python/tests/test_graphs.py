@@ -74,6 +74,8 @@ def test_all_are_stored_or_none(store: Store) -> None:
         push_all(store, [job("a"), job("b", after=[new_id()])])
     assert caught.value.code == "ParentUnknown"
     refuses("ParentUnknown", lambda: push_all(store, [job("a"), job("b", part_of=new_id())]))
+    store.push([job("h", key="k")])
+    refuses("KeyHeld", lambda: push_all(store, followed_by([job("a")], job("h", key="k"))))
     store.configure("b", capacity=1)
     first = job("a")
     refuses("QueueFull", lambda: push_all(store, [first, job("b", after=[first.id]), job("b")]))

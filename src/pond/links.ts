@@ -13,7 +13,8 @@ import type { OnceOptions } from './once.ts'
 export interface LinkOptions {
   /**
    * Ids of the jobs that this one waits for, its parents, in any queue of the store; 10,000 at most. It starts when the last of them is
-   * done. Parents may have ended already. With one that is not known, the push rejects with `ParentUnknown`.
+   * done. Parents may have ended already. With one that is not known, the push rejects with `ParentUnknown`. With a `key` that another job
+   * has, which does not wait for these, it rejects with `KeyHeld`.
    */
   after?: readonly string[] | undefined
   /**
@@ -56,8 +57,11 @@ export function checkLinks(given: LinkOptions & { once?: OnceOptions | undefined
       throw invalid(`${where}: onDead says what the end of a job of \`after\` means; give after`)
     return
   }
-  if (once?.whenRunning !== undefined) throw invalid(`${where}: give after or once.whenRunning, not both`)
-  needs(store, 'graphs', after === undefined ? 'partOf' : 'after')
+  const name = after === undefined ? 'partOf' : 'after'
+  for (const other of ['replace', 'whenRunning'] as const) {
+    if (once?.[other]) throw invalid(`${where}: give ${name} or once.${other}, not both`)
+  }
+  needs(store, 'graphs', name)
 }
 
 /** As the store takes them. */
@@ -82,6 +86,12 @@ export const linkBytes = ({ after }: NewJob): number => (after === undefined ? 0
 export function parentUnknown(queue: string, parent: string | undefined): MillpondError {
   const message = `job ${parent} is not known to the store, or has ended and takes no more parts; nothing was stored`
   return new MillpondError('ParentUnknown', `push to ${queue}: ${message}`, { queue, ...(parent && { id: parent }) })
+}
+
+/** Of the outcome `held`. */
+export function keyHeld(queue: string, id: string): MillpondError {
+  const message = `job ${id} has the key, and does not wait for the jobs of \`after\`; nothing was stored`
+  return new MillpondError('KeyHeld', `push to ${queue}: ${message}`, { queue, id })
 }
 
 const invalid = (message: string) => new MillpondError('InvalidOption', message)

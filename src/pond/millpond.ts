@@ -200,7 +200,7 @@ export class Millpond implements AsyncDisposable {
    * `whenFull: 'wait'`. To repeat such a call safely, give each job its own `id`.
    * @param jobs at most 100,000, and 64 MiB
    * @returns in the order of the list
-   * @throws GraphCycle, ParentUnknown, and as `queue.push`
+   * @throws GraphCycle, ParentUnknown, KeyHeld, and as `queue.push`
    */
   pushAll<Datas extends readonly unknown[]>(
     jobs: { readonly [At in keyof Datas]: GraphJob<Datas[At]> },

@@ -112,7 +112,8 @@ export class Pusher {
   }
 }
 
-const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed' && status !== 'orphan'
+const isStored = ({ status }: PushOutcome): boolean =>
+  status === 'pushed' || status === 'existing' || status === 'replaced'
 
 /** The outcomes of all parts, in the order of the jobs. Where a part failed, its jobs have its error. */
 async function merged(

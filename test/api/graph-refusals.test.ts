@@ -22,6 +22,13 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
   ['an unknown end', { after: [ID], onDead: 'ignore' }, 'InvalidOption', /'cancel' or 'run'/],
   ['an end without parents', { onDead: 'run' }, 'InvalidOption', /give after/],
   ['the whole of a part is no id', { partOf: 'x' }, 'InvalidName', /UUID/],
+  [
+    'a replacement with parents',
+    { key: 'k', once: { replace: true }, after: [ID] },
+    'InvalidOption',
+    /after or once.replace, not both/,
+  ],
+  ['a replacement that is a part', { key: 'k', once: { replace: true }, partOf: ID }, 'InvalidOption', /partOf or/],
   ['a follower with parents', { key: 'k', once: { whenRunning: 'follow' }, after: [ID] }, 'InvalidOption', /not both/],
 ]
 

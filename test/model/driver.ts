@@ -70,8 +70,7 @@ export class Driver {
           queue: queueOf(job),
           runAt: job.runAt === null ? null : now + job.runAt,
           ...(graphs &&
-            after &&
-            !once?.follow && {
+            after && {
               after: after.map((number) => named(at, number)).filter((id) => !hasFailed(id, queueOf(job))),
               onDead,
             }),

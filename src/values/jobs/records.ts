@@ -98,12 +98,13 @@ export interface Once {
  *   replaced   the job `id` has the data and due time of this push; no job was added
  *   full       the queue is full; nothing was stored
  *   orphan     the job `parent`, of `after` or `partOf`, is unknown, or has ended (`partOf`); nothing was stored
+ *   held       the job `id` has the key, live or remembered, and the pushed one was to wait for others (`after`); nothing was stored
  *   withheld   the push is to store all jobs or none, and could not store another one; nothing was stored
  *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
  *              stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'withheld' | 'failed'
+  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'held' | 'withheld' | 'failed'
   id: string
   /** Of an `orphan`. */
   parent?: string

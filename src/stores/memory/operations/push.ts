@@ -2,6 +2,7 @@ import type { Input } from '../../../store.ts'
 import { latestDue } from '../../../values/jobs/once.ts'
 import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
+import { standsFor } from '../../jobs.ts'
 import { isFinal, Job, ORIGIN } from '../job.ts'
 import { FOLLOWS, meet } from '../meeting.ts'
 import { NEVER_DUE } from '../once.ts'
@@ -24,7 +25,7 @@ export function pushNow(state: MemoryState, jobs: readonly NewJob[]): PushOutcom
   for (const job of jobs) {
     if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
     const outcome = pushOne(state, queue, job, now, others)
-    if (outcome.id !== job.id) others.set(job.id, outcome.id)
+    if (standsFor(outcome, job)) others.set(job.id, outcome.id)
     outcomes.push(outcome)
   }
   return outcomes
