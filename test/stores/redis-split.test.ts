@@ -195,7 +195,7 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
   test('an open pond works on, whatever its queue had', async (t) => {
     const redis = await started(t, () => startRedis())
     if (redis === undefined) return
-    const ponds = [await Millpond.open(redis.url, { partitions: 3 }), await Millpond.open(redis.url)]
+    const ponds = [await Millpond.open(`${redis.url}?partitions=3`), await Millpond.open(redis.url)]
     t.after(() => Promise.all(ponds.map((pond) => pond.close({ timeout: 100 }))))
     const done = new Set<number>()
     for (const pond of ponds) {
