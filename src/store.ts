@@ -321,7 +321,7 @@ export interface StoreReplicas {
 /** The options of opening a store; each store lists its own. */
 export interface StoreOptions {
   /** Replaces the store's clock in tests: milliseconds since 1970. */
-  clock?: () => number
+  clock?: (() => number) | undefined
   [option: string]: unknown
 }
 

@@ -30,7 +30,9 @@ local function plan_refusal(ids, links)
     if found[i] or added[id] then return id end
     local key = value[7]
     local how, holder
-    if key then how, holder = met(key, value[10]) end
+    local is_waiting = given and #given[1] > 0
+    if key then how, holder = met(key, not is_waiting and value[10]) end
+    if holder and is_waiting then return { 'held', holder } end
     if how == 'replaced' then return holder .. 'r' end
     if how == 'existing' then return holder end
     rooms[QUEUE] = rooms[QUEUE] or Q.room

@@ -2,7 +2,6 @@ import type { Bell, Capabilities, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
 import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding/encoding.ts'
 import type { StandardSchema } from '../values/encoding/schema.ts'
-import type { SealOptions } from '../values/encoding/seal.ts'
 import { MAX_SEAL } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { PondEmitter, type PondEvents } from '../values/jobs/events.ts'
@@ -25,6 +24,7 @@ import { registerFigures } from './figures.ts'
 import { type Graph, type GraphOptions, graphOf } from './graph.ts'
 import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
+import type { OpenOptions } from './open-options.ts'
 import { PondWorkers } from './pond-workers.ts'
 import type { Pushed } from './push.ts'
 import { type GraphJob, type PushAllOptions, pushAll, type QueueOf } from './push-all.ts'
@@ -39,21 +39,6 @@ import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeQueue } from './steps.ts'
 import { UnsettledPushes } from './unsettled-pushes.ts'
 import { type WorkerInfo, workerInfo } from './worker-info.ts'
-
-/** The options of every store; further ones belong to the store of the URL and are listed on its page. */
-export interface OpenOptions {
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
-  maxPayload?: number | undefined
-  /**
-   * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless
-   * set. An object holds the options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that
-   * no request is cut.
-   */
-  signals?: boolean | PondCloseOptions | undefined
-  /** Keys that seal every payload, result, progress report and error text before the store gets it; see docs/seal.md. */
-  seal?: SealOptions | undefined
-  [storeOption: string]: unknown
-}
 
 export interface PondCloseReport extends CloseReport {
   /** Live jobs that were lost with a store that is not durable; 0 for durable stores, and for memory with a spill store. */
@@ -95,12 +80,13 @@ export class Millpond implements AsyncDisposable {
   /**
    * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, `postgres://…` or `amqp://…`. `memory:` takes the option
    * `spill`: the URL of a durable store.
+   * @param options those of every store, and those of the URL's own: `SqliteOptions` and so on
    * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
    */
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const most = options.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
+    const most = rest.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
     const rules = { maxPayload: isInteger(1, most), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
     const pond = new Millpond(await openStore(url, rest), maxPayload)
@@ -201,7 +187,7 @@ export class Millpond implements AsyncDisposable {
    * `whenFull: 'wait'`. To repeat such a call safely, give each job its own `id`.
    * @param jobs at most 100,000, and 64 MiB
    * @returns in the order of the list
-   * @throws GraphCycle, ParentUnknown, and as `queue.push`
+   * @throws GraphCycle, ParentUnknown, KeyHeld, and as `queue.push`
    */
   pushAll<Datas extends readonly unknown[]>(
     jobs: { readonly [At in keyof Datas]: GraphJob<Datas[At]> },

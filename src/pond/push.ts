@@ -16,9 +16,9 @@ import type { QueueSettings } from '../values/settings/settings.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/time/duration.ts'
 import { checkCost } from './limits.ts'
 import { checkLinks, LINK_RULES, type LinkOptions, type Links, linkBytes, linksFrom, NO_LINKS } from './links.ts'
-import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
+import { checkOnce, type OnceOptions, onceFrom } from './once.ts'
 
-export interface PushOptions extends OnceOptions, LinkOptions {
+export interface PushOptions extends LinkOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
    * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
@@ -36,9 +36,10 @@ export interface PushOptions extends OnceOptions, LinkOptions {
   runAt?: Date | number | undefined
   /**
    * At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL.
-   * `unique`, `replace` and `whenRunning` say more: docs/once.md.
    */
   key?: string | undefined
+  /** What the key does beyond that: it is remembered, a later push replaces the job or follows it. Needs `key`. See docs/once.md. */
+  once?: OnceOptions | undefined
   /**
    * What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255
    * bytes of UTF-8 without NUL.
@@ -80,7 +81,7 @@ const EACH_RULES: Rules<PushOptions> = {
   timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
-  ...ONCE_RULES,
+  once: () => true, // checked below
   ...LINK_RULES,
 }
 // With one id or key for all, only the first job would be stored.
@@ -213,7 +214,7 @@ export class Preparer {
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
-      ...(options.key !== undefined && onceFrom(options)),
+      ...(options.once !== undefined && onceFrom(options.once)),
       ...(this.#spills && { spill: true }),
       ...(links !== NO_LINKS && links),
     }

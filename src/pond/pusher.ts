@@ -101,4 +101,5 @@ export class Pusher {
   }
 }
 
-const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed' && status !== 'orphan'
+const isStored = ({ status }: PushOutcome): boolean =>
+  status === 'pushed' || status === 'existing' || status === 'replaced'

@@ -102,6 +102,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   JobUnknown: 404,
   QueueUnknown: 404,
   ParentUnknown: 409,
+  KeyHeld: 409,
   GraphCycle: 400,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,

@@ -28,7 +28,7 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
   ],
   graphs: ({ push, relatives }) => [
     push({ jobs: [newJob({ after: [newId()] })] }),
-    push({ jobs: [newJob({ within: newId() })] }),
+    push({ jobs: [newJob({ partOf: newId() })] }),
     push({ jobs: [newJob()], whole: true }),
     relatives({ ids: [newId()], limit: 1 }),
   ],

@@ -44,7 +44,7 @@ export const OPTIONS = {
     value: 'BYTES',
     help: "of a job's data, result or progress; 1048576 unless given, 16 MiB at most",
   },
-  'max-wait': { value: 'TIME', help: 'longest wait of a claim or a long poll; 60s unless given' },
+  'long-poll': { value: 'TIME', help: 'longest wait of a claim or a long poll; 60s unless given' },
   'max-waiting': { value: 'N', help: 'requests of a kind that wait at once; 1000 unless given' },
   'max-waiting-per-client': {
     value: 'N',
@@ -83,7 +83,7 @@ export async function serveSettings(given: Given) {
     limits: defined({
       maxBody: given.whole('max-body', 1, 512 * MIB),
       maxPayload: given.whole('max-payload', 1, LARGEST_PAYLOAD),
-      maxWait: given.time('max-wait', 0),
+      longPoll: given.time('long-poll', 0),
       maxWaiting: given.whole('max-waiting', 0, 1_000_000),
       maxWaitingPerClient: given.whole('max-waiting-per-client', 0, 1_000_000),
       maxQueues: given.whole('max-queues', 0, 1_000_000),

@@ -42,6 +42,7 @@ const FINAL = [
   'JobCancelled',
   'JobUnknown',
   'ParentUnknown',
+  'KeyHeld',
   'ParentFailed',
   'GraphCycle',
   'QueueUnknown',
