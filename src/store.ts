@@ -240,6 +240,13 @@ export interface StoreParts {
   ofClaim(claim: ClaimedJob): string
 }
 
+/** Several stores as one: contract/shards.md. Pushes to different ones go in separate calls, so that one that is away delays only its own. */
+export interface StoreShards {
+  readonly count: number
+  /** From 0. */
+  of(queue: string): number
+}
+
 export interface Store {
   /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
@@ -247,6 +254,8 @@ export interface Store {
   readonly operations: Operations
   /** Unset: the store has no parts. */
   readonly parts?: StoreParts
+  /** Unset: it is one store. */
+  readonly shards?: StoreShards
   /** Set if `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** Set if `capabilities.replicas`. */
@@ -283,8 +292,8 @@ export interface PushInTransaction {
 }
 
 export interface StoreTransactions {
-  /** A transaction for a handler. It begins with the first `query`, so a handler's slow part before that holds no lock. */
-  begin(): StoreTransaction
+  /** A transaction for a handler of the queue. It begins with the first `query`, so a handler's slow part before holds no lock. */
+  begin(queue: string): StoreTransaction
   /**
    * Pushes inside an open transaction. Rejects as operations do, and with:
    * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where

@@ -108,7 +108,7 @@ export class Pusher {
   }
 
   #partOf(job: NewJob): string {
-    return this.#store.parts?.ofJob(job) ?? ''
+    return String(this.#store.shards?.of(job.queue) ?? this.#store.parts?.ofJob(job) ?? '')
   }
 }
 

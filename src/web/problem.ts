@@ -103,6 +103,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   QueueUnknown: 404,
   ParentUnknown: 409,
   GraphCycle: 400,
+  AcrossShards: 409,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,

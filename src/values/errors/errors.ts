@@ -44,6 +44,8 @@ const FINAL = [
   'ParentUnknown',
   'ParentFailed',
   'GraphCycle',
+  'AcrossShards',
+  'ShardMismatch',
   'QueueUnknown',
   'NoRest',
   'TransactionMismatch',
