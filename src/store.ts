@@ -240,7 +240,7 @@ export interface StoreParts {
   ofClaim(claim: ClaimedJob): string
 }
 
-/** Several stores as one: contract/shards.md. Pushes to different ones go in separate calls, so that one that is away delays only its own. */
+/** Several stores as one: contract/shards.md. Pushes to different ones go in separate calls: one that is away delays only its own. */
 export interface StoreShards {
   readonly count: number
   /** From 0. */

@@ -7,7 +7,7 @@ import type { MoveProgress } from './pace.ts'
 import type { Counts } from './source.ts'
 import type { LeftReason } from './target.ts'
 
-/** The URL of a store, or of a rival's data; the URLs of the stores of one pond, as of `Millpond.open`; or an open store, which stays open. */
+/** The URL of a store, or several, as of `Millpond.open`; or that of a rival's data; or an open store, which stays open. */
 export type MoveEnd = string | URL | readonly (string | URL)[] | Store
 
 export interface MoveOptions {

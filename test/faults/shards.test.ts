@@ -1,4 +1,4 @@
-/** One of three Redis servers of a pond is killed under load and comes back: jobs of its queues are late, those of the others are not, none is lost. */
+/** One of three Redis servers of a pond is killed under load, and comes back: only jobs of its queues are late, and none is lost. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'

@@ -1,4 +1,4 @@
-/** Several stores as one pond: what crosses them is refused, one that is away harms only its own queues, and a move changes their number. */
+/** Several stores as one pond: what crosses them is refused, one that is away harms only its queues, a move changes their number. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
