@@ -240,7 +240,7 @@ export interface StoreParts {
   ofClaim(claim: ClaimedJob): string
 }
 
-/** Several stores as one: contract/shards.md. Pushes to different ones go in separate calls: one that is away delays only its own. */
+/** Several stores as one: contract/shards.md. */
 export interface StoreShards {
   readonly count: number
   /** From 0. */
@@ -254,6 +254,11 @@ export interface Store {
   readonly operations: Operations
   /** Unset: the store has no parts. */
   readonly parts?: StoreParts
+  /**
+   * Pushes of different lanes go in calls of their own, so that one that waits holds up no other. The jobs of a queue that have the same
+   * `spill` are in one lane. Unset: all jobs are.
+   */
+  readonly laneOf?: (job: NewJob) => string
   /** Unset: it is one store. */
   readonly shards?: StoreShards
   /** Set if `capabilities.transactions`. */

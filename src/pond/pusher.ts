@@ -108,7 +108,7 @@ export class Pusher {
   }
 
   #partOf(job: NewJob): string {
-    return String(this.#store.shards?.of(job.queue) ?? this.#store.parts?.ofJob(job) ?? '')
+    return this.#store.laneOf?.(job) ?? this.#store.parts?.ofJob(job) ?? ''
   }
 }
 

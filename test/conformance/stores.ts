@@ -110,9 +110,9 @@ function sharded(
     name,
     skip: skip || deep,
     modelRuns: 0,
-    idsPerQueue: 'a shard knows its own ids',
     sample: 4,
     differs: {
+      'ids of all queues': 'a shard knows its own ids',
       'sweep-limit': 'a sweep does so much in each store',
       'sweep-limit-lost': 'a sweep does so much in each store',
       'graph-restore': 'a restored job waits for jobs of its own store alone',

@@ -264,6 +264,15 @@ describe('a shard that is away', () => {
     assert.equal((await store.operations.sweep({ limit: 10 })).more, false)
   })
 
+  test('a push that waits for it holds up no push of the same moment to another', async () => {
+    const { hanging, open } = await openThree()
+    const pond = new Millpond(await open(), 1_000_000)
+    hanging.add(1)
+    const late = pond.queue(inShard(1, 3)).push(1)
+    late.catch(() => {})
+    assert.ok((await pond.queue(inShard(0, 3)).push(1)).id)
+  })
+
   test('it may be away when the pond is opened, and is opened later; its bells are heard then', async () => {
     const { away, open } = await openThree()
     away.add(0)

@@ -40,6 +40,8 @@ export async function openShards(
     operations: operationsOf(members),
     ...(transactions && { transactions: transactionsOf(members, transactions.takesSettings) }),
     shards: { count, of: route },
+    // One that is away delays only its own.
+    laneOf: ({ queue }) => `${route(queue)}`,
     listen: (listener) => members.listen(listener),
     close: () => members.close(),
   }
