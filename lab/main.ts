@@ -17,6 +17,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
   move: async () => play(program, (await import('./move/experiment.ts')).moving, args),
   views: async () => play(program, (await import('./views/experiment.ts')).views, args),
+  shards: async () => play(program, (await import('./shards/experiment.ts')).shards, args),
   bulk: async () => play(program, (await import('./bulk/experiment.ts')).bulk, args),
   graphs: async () => play(program, (await import('./graphs/experiment.ts')).graphs, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),

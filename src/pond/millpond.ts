@@ -79,11 +79,12 @@ export class Millpond implements AsyncDisposable {
 
   /**
    * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, `postgres://…` or `amqp://…`. `memory:` takes the option
-   * `spill`: the URL of a durable store.
-   * @param options those of every store, and those of the URL's own: `SqliteOptions` and so on
-   * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
+   * `spill`: the URL of a durable store. Several URLs of one kind, in a list or with commas between, are one pond whose queues are spread
+   * over them; every process names them in the same order.
+   * @param options those of every store, and those of the URL's own: `SqliteOptions` and so on; with several URLs, for each
+   * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, ShardMismatch, `Store…`
    */
-  static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
+  static async open(url: string | URL | readonly (string | URL)[], options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
     const most = rest.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL

@@ -104,6 +104,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   ParentUnknown: 409,
   KeyHeld: 409,
   GraphCycle: 400,
+  AcrossShards: 409,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,

@@ -45,6 +45,8 @@ const FINAL = [
   'KeyHeld',
   'ParentFailed',
   'GraphCycle',
+  'AcrossShards',
+  'ShardMismatch',
   'QueueUnknown',
   'NoRest',
   'TransactionMismatch',
