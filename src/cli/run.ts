@@ -1,8 +1,8 @@
 /** From the arguments of the program to its exit code. */
 
-import { version } from '../serve/version.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import { safeText } from '../values/errors/safe-error.ts'
+import { version } from '../values/runtime/version.ts'
 import { shown } from '../values/time/duration.ts'
 import { Arguments } from './arguments.ts'
 import { didYouMean } from './did-you-mean.ts'
