@@ -16,6 +16,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   priorities: async () => play(program, (await import('./priorities/experiment.ts')).priorities, args),
   limits: async () => play(program, (await import('./limits/experiment.ts')).limits, args),
   move: async () => play(program, (await import('./move/experiment.ts')).moving, args),
+  paired: async () => play(program, (await import('./paired/experiment.ts')).paired, args),
   views: async () => play(program, (await import('./views/experiment.ts')).views, args),
   shards: async () => play(program, (await import('./shards/experiment.ts')).shards, args),
   bulk: async () => play(program, (await import('./bulk/experiment.ts')).bulk, args),

@@ -212,6 +212,8 @@ export interface Capabilities {
   workers: boolean
   /** `declare`, `schedules`, `pauseSchedule`, `removeSchedule` and `fire`. */
   schedules: boolean
+  /** A queue without a `capacity` of its own has one: `memory.capacity` of contract/defaults.json. Where false, it has none. */
+  bounded: boolean
 }
 
 /**

@@ -143,7 +143,8 @@ local function push_jobs(ids, first, last, out, taken, data_at)
         Q.keys_given[#Q.keys_given + 1] = id
       end
       local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
-      if once and once[3] then due = math.min(due, NOW + once[3]) end
+      local max_wait = key and value[10] and value[10][3]
+      if max_wait then due = math.min(due, NOW + max_wait) end
       local m = #states
       if follows then
         states[m + 1], states[m + 2] = id, cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })

@@ -20,9 +20,8 @@ import { isShown } from './actions.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
-import { registerFigures } from './figures.ts'
 import { type Graph, type GraphOptions, graphOf } from './graph.ts'
-import type { PondInternals, ResultOptions } from './internals.ts'
+import { type PondInternals, type ResultOptions, registerInternals } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
 import type { OpenOptions } from './open-options.ts'
 import { PondWorkers } from './pond-workers.ts'
@@ -121,6 +120,8 @@ export class Millpond implements AsyncDisposable {
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
       pusher: this.#pusher,
+      workers: this.#workers,
+      sweeper: this.#sweeper,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -131,11 +132,10 @@ export class Millpond implements AsyncDisposable {
       unsettled: new UnsettledPushes(),
       due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
-      addWorker: (worker) => this.#workers.add(worker),
       removeWorker: (worker) => this.#workers.remove(worker),
     }
     this.schedules = new Schedules(this.#internals)
-    registerFigures(this, store, () => this.#assertOpen())
+    registerInternals(this, this.#internals)
   }
 
   /**
@@ -153,12 +153,6 @@ export class Millpond implements AsyncDisposable {
     options?: ScheduleOptions,
   ): Promise<void> {
     await this.schedules.declare(name, when, queue, data, options)
-  }
-
-  /** @internal What a test moves, and what the dashboard reads. */
-  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher; store: Store; events: PondEmitter } {
-    const [workers, sweeper, pusher] = [this.#workers, this.#sweeper, this.#pusher]
-    return { workers, sweeper, pusher, store: this.#store, events: this.#events }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */

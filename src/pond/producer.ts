@@ -33,6 +33,7 @@ export class Producer {
   readonly #preparer: Preparer
   readonly #settings: UnsentSettings
   readonly #waits: boolean
+  readonly #answered = (job: NewJob, outcome: PushOutcome | undefined) => this.pushed(job, outcome)
 
   constructor(
     queue: string,
@@ -164,7 +165,7 @@ export class Producer {
   #add(job: NewJob): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
     if (this.#waits) return capacityWaiters.push(job).then((one) => this.pushed(job, one))
-    return pusher.push(job).then(([outcome]) => this.pushed(job, outcome))
+    return pusher.push(job, this.#answered)
   }
 
   /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */

@@ -200,7 +200,7 @@ export class Preparer {
   }
 
   #job(data: unknown, options: PushOptions, links: Links): NewJob {
-    return {
+    const job: NewJob = {
       id: options.id === undefined ? newId() : options.id.toLowerCase(),
       queue: this.#queue,
       priority: options.priority ?? DEFAULTS.job.priority,
@@ -208,16 +208,18 @@ export class Preparer {
       runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
       key: options.key ?? null,
       group: options.group ?? null,
-      ...(options.cost === undefined ? {} : { cost: options.cost }),
       attempts: options.attempts ?? null,
       timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
-      ...(options.once !== undefined && onceFrom(options.once)),
-      ...(this.#spills && { spill: true }),
-      ...(links !== NO_LINKS && links),
     }
+    // Few jobs have these; to spread what most lack costs a plain push more than all members above.
+    if (options.cost !== undefined) job.cost = options.cost
+    if (options.once !== undefined) Object.assign(job, onceFrom(options.once))
+    if (this.#spills) job.spill = true
+    if (links !== NO_LINKS) Object.assign(job, links)
+    return job
   }
 }
 

@@ -192,7 +192,6 @@ export function settingsAfter(store: Store, report: SettingsReport | null, chang
   return shownSettings(store, { ...given, values })
 }
 
-/** Only the memory of a process is so small that a queue has a capacity from the start. */
-function defaultsOf({ name }: Store): Required<Pick<QueueSettings, SettingName>> {
-  return { ...DEFAULTS.queue, ...(name === 'memory' && { capacity: DEFAULTS.memory.capacity }) }
+function defaultsOf({ capabilities }: Store): Required<Pick<QueueSettings, SettingName>> {
+  return { ...DEFAULTS.queue, ...(capabilities.bounded && { capacity: DEFAULTS.memory.capacity }) }
 }

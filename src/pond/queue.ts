@@ -153,7 +153,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     // A module that cannot be loaded must not cost any job an attempt.
     const ready = isolated === undefined ? sent : () => Promise.all([sent(), isolated.ready()]).then(() => {})
     const worker = new Worker(store, settings, handler, events, ready, this.#pond)
-    this.#pond.addWorker(worker)
+    this.#pond.workers.add(worker)
     return worker
   }
 

@@ -23,13 +23,13 @@ import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { type OnError, reporter } from '../web/problem.ts'
 import { tokenFault } from '../web/tokens.ts'
 import type { UnauthorizedClient } from '../web/unauthorized.ts'
+import { type Delivery, deliver } from '../webhook/delivery.ts'
 import { LIMITS } from './bounds.ts'
-import { type Delivery, deliver } from './delivery.ts'
 import { Service } from './service.ts'
 
 export type { UnauthorizedClient } from '../web/unauthorized.ts'
-export type { Delivery } from './delivery.ts'
-export { signingKey } from './signature.ts'
+export type { Delivery } from '../webhook/delivery.ts'
+export { signingKey } from '../webhook/signature.ts'
 
 export interface ServeOptions {
   /**

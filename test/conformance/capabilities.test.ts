@@ -124,6 +124,12 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
     const refused = await isRefused(store.operations.schedules({ limit: 1 }))
     assert.equal(refused, !has)
   },
+  async bounded(store, has) {
+    await store.operations.push({ jobs: [newJob()] })
+    if (!store.capabilities.settings) return
+    const report = await store.operations.settings({ queue: 'q' })
+    assert.equal(report?.values.capacity !== null, has)
+  },
   async transactions(store, has) {
     assert.equal(store.transactions !== undefined, has)
   },

@@ -91,8 +91,9 @@ const FLOORS = [
   ['cache'],
   ['metrics', 'opentelemetry'],
   ['web'],
-  ['dashboard'],
-  ['serve', 'alerts'],
+  ['dashboard', 'webhook'],
+  ['alerts'],
+  ['serve'],
   ['cli'],
 ]
 /** The public API, which nothing else imports: it may load these, and neither HTTP nor the command. */

@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false, bounded: false },
 }
 
 interface PlainJob extends ClaimedJob {

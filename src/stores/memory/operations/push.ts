@@ -48,7 +48,7 @@ function pushOne(
   }
   if (met !== undefined && met !== FOLLOWS) return met
   if (queue.isFull) return { status: 'full', id }
-  const parent = orphaned(state, job, others)
+  const parent = after === undefined && partOf === undefined ? undefined : orphaned(state, job, others)
   if (parent !== undefined) return { status: 'orphan', id, parent }
   const dueAt = dueOf(job, now, now)
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
