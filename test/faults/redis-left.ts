@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Redis } from 'ioredis'
 import { openStore } from '../../src/stores/open.ts'
-import { keysOf } from '../stores/redis-fixture.ts'
+import { contentOf, keysOf } from '../stores/redis-fixture.ts'
 
 /** Longer than jobs, keys, groups and workers are kept. */
 const LATER = 2 * 3_600_000
@@ -10,23 +10,6 @@ const LATER = 2 * 3_600_000
 /** What stays of a pond whose jobs are all gone, as docs/redis.md lists it: for whose keys nobody looks any more. */
 function mayStay(key: string): boolean {
   return key !== ''
-}
-
-/** Every byte of the key's value, whatever its type. */
-async function contentOf(client: Redis, key: string): Promise<Buffer> {
-  const commands: Record<string, readonly [string, ...string[]]> = {
-    string: ['GET'],
-    hash: ['HGETALL'],
-    set: ['SMEMBERS'],
-    zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
-    list: ['LRANGE', '0', '-1'],
-  }
-  const type = await client.type(key)
-  const [command, ...rest] = commands[type] ?? []
-  if (command === undefined) throw new Error(`${key} is a ${type}`)
-  const answer: unknown = await client.callBuffer(command, key, ...rest)
-  const parts = Array.isArray(answer) ? answer : [answer]
-  return Buffer.concat(parts.filter((part) => Buffer.isBuffer(part)))
 }
 
 /** Sweeps as processes do for two hours, and looks for what is left. @param ids of all jobs that ever were */
