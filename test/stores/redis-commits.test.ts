@@ -245,3 +245,27 @@ test('with wait, no call is acknowledged that no replica has', async (t) => {
   const expected = Object.keys(calls).map((name) => [name, 'StoreUnavailable'])
   assert.deepEqual(Object.fromEntries(outcomes), Object.fromEntries(expected))
 })
+
+test('with wait, a job of another process is not acknowledged before a replica has it', async (t) => {
+  const redis = await started(t, () => startRedis())
+  if (redis === undefined) return
+  const replica = await started(t, () => startRedis({ replicaOf: redis }))
+  if (replica === undefined) return
+  const open = async () => {
+    const store = await openStore(`${redis.url}?wait=1&timeout=500`, {})
+    after(t, () => store.close())
+    await store.operations.push({ jobs: [newJob({ queue: 'first' }), newJob({ queue: 'second' })], whole: true })
+    return store
+  }
+  const [one, other] = [await open(), await open()]
+  await replica.kill('SIGSTOP')
+  const job = newJob({ key: 'k' })
+  const pushes = [
+    () => one.operations.push({ jobs: [job] }),
+    // Nothing is written: the job is there.
+    () => other.operations.push({ jobs: [newJob({ key: 'k' })] }),
+    () => other.operations.push({ jobs: [job, newJob({ key: 'k' })], whole: true }),
+  ]
+  for (const push of pushes) await assert.rejects(push(), { code: 'StoreUnavailable' })
+  await replica.kill('SIGCONT')
+})
