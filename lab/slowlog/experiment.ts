@@ -31,7 +31,7 @@ export const slowlog: Experiment<typeof flags> = {
   flags,
   about: ({ groups, schedules, blocked, rounds }) =>
     `${shown(groups)} groups, ${shown(schedules)} schedules and ${shown(blocked)} blocked jobs in one pond. The longest script of each ` +
-    `operation, by SLOWLOG: the least and the most of ${rounds} rounds.`,
+    `operation, by SLOWLOG: the least and the most of ${rounds} rounds; and the least CPU of a call in the mean, which a busy machine does not raise.`,
   async *measure({ groups, schedules, blocked, whole, rounds }) {
     const args = [
       '--slowlog-log-slower-than',
@@ -54,7 +54,7 @@ export const slowlog: Experiment<typeof flags> = {
         rows.push(await measured(server, step, rounds))
       }
       await store.close()
-      yield { title: 'Scripts', head: ['', 'longest script, ms', 'of the slowest round'], rows }
+      yield { title: 'Scripts', head: ['', 'longest script, ms', 'of the slowest round', 'CPU of a call, ms'], rows }
 
       tell('fan-in')
       const perEnd = async (jobs: ReturnType<typeof fanOf>) => {
@@ -85,6 +85,22 @@ export const slowlog: Experiment<typeof flags> = {
 
 const shown = (count: number): string => count.toLocaleString('en')
 
+interface Used {
+  /** Of the thread that runs scripts, in ms. */
+  cpu: number
+  calls: number
+}
+
+/** What the server has used so far, and how many scripts were called. */
+async function used(server: RedisServer): Promise<Used> {
+  const info = `${await server.command('info', 'cpu')}${await server.command('info', 'commandstats')}`
+  const sum = (pattern: RegExp) => [...info.matchAll(pattern)].reduce((all, [, figure]) => all + Number(figure), 0)
+  return {
+    cpu: 1000 * sum(/used_cpu_(?:user|sys)_main_thread:([\d.]+)/g),
+    calls: sum(/cmdstat_(?:eval|evalsha|fcall):calls=(\d+)/g),
+  }
+}
+
 /** Milliseconds of the longest script since the last reset. */
 async function longest(server: RedisServer): Promise<number> {
   const script = `local most = 0
@@ -98,7 +114,7 @@ async function longest(server: RedisServer): Promise<number> {
 async function filled(server: RedisServer): Promise<Row> {
   const most = await longest(server)
   const what = 'while all was stored'
-  return { cells: [what, '', most.toFixed(1)], bars: [], figures: { what, most } }
+  return { cells: [what, '', most.toFixed(1), ''], bars: [], figures: { what, most } }
 }
 
 async function measured(
@@ -107,16 +123,20 @@ async function measured(
   rounds: number,
 ): Promise<Row> {
   const times: number[] = []
+  const cpus: number[] = []
   for (let round = 0; round < (isOnce === true ? 1 : rounds); round++) {
     await prepare?.()
     await longest(server)
+    const before = await used(server)
     await run()
+    const after = await used(server)
+    cpus.push((after.cpu - before.cpu) / Math.max(1, after.calls - before.calls))
     times.push(await longest(server))
   }
   const least = Math.min(...times)
   return {
-    cells: [name, least.toFixed(1), Math.max(...times).toFixed(1)],
+    cells: [name, least.toFixed(1), Math.max(...times).toFixed(1), Math.min(...cpus).toFixed(1)],
     bars: [atMost(least, isWhole === true ? MAX_WHOLE_PUSH : MAX_SCRIPT, ' ms')],
-    figures: { name, times },
+    figures: { name, times, cpus },
   }
 }
