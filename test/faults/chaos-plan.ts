@@ -28,7 +28,7 @@ const kept = {
 
 export const queuesOf = (lease: number): Record<string, QueueOptions> => ({
   // A unit with many orders meets a full queue now and then.
-  orders: { ...kept, lease, capacity: 150, limits: { running: ORDERS_RUNNING } },
+  orders: { ...kept, lease, capacity: 60, limits: { running: ORDERS_RUNNING } },
   mails: { ...kept, lease, limits: { group: { running: GROUP_RUNNING } } },
   reports: { ...kept, lease },
   [TICKS]: { ...kept, lease, keep: { done: 0 } },
