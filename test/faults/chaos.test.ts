@@ -13,8 +13,8 @@ import { judgeChaos } from './chaos-verdict.ts'
 import { DURABLE_STORES } from './places.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 3)
-const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 600)
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 2)
+const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 400)
 /** In ms: after it, what a killed process held starts again. Longer where a server is away for a while. */
 const LEASE = 1000
 const LONG_LEASE = 5000
