@@ -58,9 +58,8 @@ export interface OfQueue<Item> {
  * Every operation may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed; and with
  * NotSupported, where a capability is false. Further codes are listed at the operation.
  *
- * An operation that rejects has changed nothing, with three exceptions. After StoreUnavailable it may have taken
- * effect, because only its answer was lost; after StoreFailed, where the message says so, because the disk failed after
- * the commit. On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
+ * An operation that rejects has changed nothing, with two exceptions. After StoreUnavailable it may have taken effect, because only its
+ * answer was lost; after StoreFailed, where the message says so, because the disk failed after the commit.
  *
  * Outputs that are lists have an entry per item of the input, in its order; those of `list`, `groups`, `stats` and `workers` do not.
  */
@@ -68,12 +67,10 @@ export interface Operations {
   /**
    * Sets the given settings and keeps the others; makes the queue if it does not exist. With only the queue's name it does nothing.
    * @returns which of the settings an operator's other value keeps out of effect
-   * @throws InvalidOption: the store cannot keep the value (Redis: one that partitions share, below their number)
    */
   configure(input: SettingsChange): Promise<readonly SettingName[]>
   /**
    * Gives a group limits of its own, and makes the queue a grouped one.
-   * @throws InvalidOption: as `configure`, of the jobs without a group
    */
   limitGroup(input: GroupLimitsChange): Promise<void>
   /** All settings of a queue, and who gave them; null: the store does not know the queue. */
@@ -231,22 +228,16 @@ export type Bell =
   | { kind: 'finished'; queue: string; ids?: readonly string[] }
   | { kind: 'cancelled'; queue: string; ids?: readonly string[] }
 
-/**
- * The parts of a store, such as the servers of a cluster, by name. Jobs of different parts are pushed in separate calls, and claims of
- * different parts are extended and ended in separate calls, so that a slow or failing part delays only its own jobs.
- */
-export interface StoreParts {
-  ofJob(job: NewJob): string
-  ofClaim(claim: ClaimedJob): string
-}
-
 export interface Store {
   /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
   readonly capabilities: Capabilities
   readonly operations: Operations
-  /** Unset: the store has no parts. */
-  readonly parts?: StoreParts
+  /**
+   * Pushes of different lanes go in calls of their own, so that one that waits holds up no other. The jobs of a queue that have the same
+   * `spill` are in one lane. Unset: all jobs are.
+   */
+  readonly laneOf?: (job: NewJob) => string
   /** Set if `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** Set if `capabilities.replicas`. */

@@ -2,19 +2,14 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- ahead: how many waiting jobs come before one.
--- KEYS: queue jobs states pages waiting lines
 -- Head: nothing further.
 -- In:  ids.
--- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait here.
+-- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait.
 -- Invariant: changes nothing. In a queue that is not grouped it stops counting at 1,000 or a little above.
 
-local K = keys_of('queue jobs states pages waiting lines')
-GROUPED = redis.call('HGET', K.queue, 'limits') == 'groups'
-
 local function ahead(id)
-  local record = redis.call('HGET', K.jobs, id)
-  local state = record and (state_of(K, id) or { 'waiting' })
-  if not record or state[1] ~= 'waiting' then return -1 end
+  local record = visit(id)
+  if not record or (state_of(id) or NEW_STATE)[1] ~= 'waiting' then return -1 end
   local list = facts(record)
   if GROUPED then
     local name, entry = list[5] or '', line_entry(list[5], list[3], list[1], id, list[9])

@@ -1,9 +1,8 @@
 -- How a queue becomes a grouped one. Its running jobs are counted at once; the next claims and sweeps bring its waiting jobs into the lines
--- of their groups, bit by bit. Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, touched, and those of
--- `grouped.lua`.
+-- of their groups, bit by bit.
 
 -- Jobs that waited before the queue was grouped: the pages up to `backlog` are in lines. @return whether there are more
-local function move_backlog(K, limits)
+local function move_backlog(limits)
   local from = limits.hash.backlog
   if not from then return false end
   local lines, groups, count, bytes = {}, {}, 0, 0
@@ -30,9 +29,10 @@ local function move_backlog(K, limits)
 end
 
 -- Where the queue is none yet. `limits`: of a queue that is not grouped.
-local function make_grouped(K, limits)
+local function make_grouped(limits)
   limits.with_groups()
   redis.call('HSET', K.queue, 'limits', 'groups')
+  set_grouped('groups')
   for _, id in ipairs(redis.call('ZRANGE', K.running, 0, -1)) do
     local group = limits.group(facts(redis.call('HGET', K.jobs, id))[5] or '')
     group.runs, group.counted, group.changed = group.runs + 1, true, true
@@ -40,5 +40,5 @@ local function make_grouped(K, limits)
     redis.call('SADD', K.touched, group.name)
   end
   limits.hash.backlog = '-inf'
-  if move_backlog(K, limits) then note_end(K, NOW) end
+  if move_backlog(limits) then note_end(NOW) end
 end

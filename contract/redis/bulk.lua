@@ -1,30 +1,26 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
--- @include links.lua
+-- @include graph.lua
 -- @include endings.lua
 -- @include once.lua
 -- @include stopping.lua
+-- @include settle.lua
 -- @include back.lua
 -- @include changed.lua
 -- @include ordered.lua
 -- @include filter.lua
--- bulk: one change to the jobs of a state that pass a filter, in one partition, a step at a time.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots
---      groups blocked touched awaiting parents children ended graphs @due @ends
--- Head: state, limit, after, filter: as of list, with `after` a job of this partition, nil: from the first; change: requeue, cancel,
+-- bulk: one change to the jobs of a state that pass a filter, a step at a time.
+-- Head: state, limit, after, filter: as of list; change: requeue, cancel,
 --       remove, update; most: changes so many jobs at most, 0: only counts; until: only jobs that were in the state at this time, nil: all;
 --       priority, runAt: of an update, each nil where it stays.
 -- In:  the id of the job of `after`.
 -- Out: [looked, matched, changed, now, more], if more is 1 also [priority, place, time, id] of the job where the look ended, as list takes
---      them, and of a count the ids of the first ones that passed, at most ten. Then links.
+--      them, and of a count the ids of the first ones that passed, at most ten.
 -- Invariant: looks at `limit` jobs at most, and changes them in the same call. An update passes over jobs that are as it would make them.
 
-local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors '
-    .. 'lines slots groups blocked touched awaiting parents children ended graphs @due @ends')
-local filter, change, most, until_time, priority, run_at = HEAD[9] or {}, HEAD[10], HEAD[11], HEAD[12], HEAD[13], HEAD[14]
-local kept, limits = keep(K, false)
+local filter, change, most, until_time, priority, run_at = HEAD[8] or {}, HEAD[9], HEAD[10], HEAD[11], HEAD[12], HEAD[13]
+know()
 local is_final = NEWEST_FIRST[state]
 local filters_record = filter.group or filter.key or filter.pushedFrom or filter.pushedBefore or filter.text or filter.data
 local filters_error = filter.errorCode or filter.errorText
@@ -33,16 +29,10 @@ local is_past = not until_time
 local MOST_SAMPLED = 10
 local FEW = 100 -- errors that are read in one command
 
-local function record_of(id)
-  local record = redis.call('HGET', K.jobs, id)
-  read_bytes = read_bytes + #record
-  return record
-end
-
 -- Whether it was in the state at `until`.
 local function was_there(id, list)
   if is_past then return true end
-  local at = state_of(K, id) or NEW_STATE
+  local at = state_of(id) or NEW_STATE
   if is_final then
     is_past = at[6] < until_time
     return is_past or at[6] == until_time and (at[4] > 0 and at[4] or list[2]) < until_time
@@ -52,7 +42,7 @@ end
 
 local function is_as_updated(id, list)
   if priority and priority ~= list[3] then return false end
-  local at = state_of(K, id) or NEW_STATE
+  local at = state_of(id) or NEW_STATE
   local due = at[4] > 0 and at[4] or list[2]
   return not run_at or due == run_at or state == 'waiting' and run_at <= NOW
 end
@@ -67,22 +57,22 @@ local function passes(id, failure)
 end
 
 local APPLY = {
-  requeue = function(id, at, record) return send_back(K, id, at, facts(record)) end,
+  requeue = function(id, at, record) return send_back(id, at, (facts(record))) end,
   cancel = function(id, at, record)
-    cancel_one(K, id, at, facts(record), kept)
+    cancel_one(id, at, (facts(record)))
     return true
   end,
   remove = function(id, at, record)
-    remove_one(K, id, at, function() return facts(record) end)
+    remove_one(id, at, (facts(record)))
     return true
   end,
   update = function(id, at, record)
-    change_one(K, id, record, at, { priority, nil, run_at }, '')
+    change_one(id, record, at, { priority, nil, run_at }, '')
     return true
   end,
 }
 
-local ids, found, looked, errors = ids_of_page(K), {}, 0, {}
+local ids, found, looked, errors = ids_of_page(), {}, 0, {}
 for i = 1, #ids do
   looked = i
   local at = (i - 1) % FEW + 1
@@ -94,7 +84,7 @@ local out = { looked, #found, 0, NOW, 0 }
 local last = ids[looked]
 if last and (looked < #ids or #ids == limit) then
   local list = facts(redis.call('HGET', K.jobs, last))
-  local time = state == 'waiting' and 0 or redis.call('ZSCORE', set_of(K, state), last)
+  local time = state == 'waiting' and 0 or redis.call('ZSCORE', set_of(state), last)
   out[5], out[6], out[7], out[8], out[9] = 1, list[3], list[1], tonumber(time), last
 end
 if most == 0 then
@@ -104,13 +94,10 @@ end
 local changed = 0
 for i = 1, #found do
   local id = found[i]
-  if APPLY[change](id, state_of(K, id) or NEW_STATE, redis.call('HGET', K.jobs, id)) then changed = changed + 1 end
+  if APPLY[change](id, state_of(id) or NEW_STATE, redis.call('HGET', K.jobs, id)) then changed = changed + 1 end
 end
 out[3] = changed
-if change == 'requeue' then
-  if entered(K) then wake(K) end
-elseif change == 'cancel' then cancelled_all(K, kept, limits)
-elseif change == 'remove' then removed_all(K, limits)
-else changed_all(K, limits)
-end
-return with_links(K, out)
+settle(STEP)
+flush()
+raise_floors()
+return out

@@ -7,30 +7,25 @@
 -- @include backlog.lua
 -- @include turns.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held blocked unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which
 --      nobody
---       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the caller
---       knows it (nil: any number).
--- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
+--       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1).
+-- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else
+--      is done.
 -- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
---      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer (with limit 0: if a
---      claim might find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 3 if it is listed
---      with another number of partitions, so that nothing was done, 2 if it has a `running`, `rate` or
---      `groupRate` and is not paused, else 1.
+--      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer, 2 if it came
+--      too late, so that nothing was done. known: 0 if there is no such queue and none was ever removed, so that the server may have lost it,
+--      3 if there is none, 2 if it has a `running`, `rate` or `groupRate` and is not paused, else 1.
 --      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of
 --      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing new, since nobody would run it.
 
-local PLAIN = 'queue jobs states running scheduled pages waiting claims @ends'
-local K = keys_of(PLAIN)
-local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
-local per_group, partitions = HEAD[12] or 1, HEAD[13]
+local limit, lease, worker, call_name, latest, min_priority = HEAD[5], HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10] or 0
+local per_group = HEAD[11] or 1
 local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
 lease = lease or tonumber(settings[2]) or DEFAULT.lease
-local known = settings[7] and 1 or 0
-if partitions and settings[7] and tonumber(settings[7]) ~= partitions then return { NOW, lease, -1, 0, 3 } end
+local known = settings[7] and 1 or redis.call('EXISTS', K.floor) == 1 and 3 or 0
 local is_late = latest and NOW > latest
 if is_late and not AGAIN then return { NOW, lease, -1, 2, known } end
 
@@ -69,7 +64,7 @@ local function give_again()
     end
   end
   if got == 0 then return end
-  may_write(K)
+  may_write()
   call('ZADD', K.running, leases)
 end
 if AGAIN then
@@ -90,29 +85,22 @@ local function mark_asleep()
   if redis.call('HLEN', K.queue) == 2 then redis.call('PEXPIRE', K.queue, 2 * RECENT) end
 end
 
-if settings[1] == '1' then return out end
-local grouped = settings[8] == 'groups'
-if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held blocked unused') end
-local limits = settings[8] and limits_of(K, grouped)
+if settings[1] == '1' or limit == 0 then return out end
+set_grouped(settings[8])
+local grouped = GROUPED
+local limits = settings[8] and limits_of(grouped)
 if limits then limits.keep_bound() end
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
-if limit == 0 or not any and not limits then
-  local wait = 0
-  may_write(K)
-  if limits then
-    wait = limits.startable(1)
-    limits.save()
-  end
-  -- While the queue's own limits allow no start, a claim would find nothing.
-  if not any or wait ~= 0 then mark_asleep() end
-  if not any then redis.call('HDEL', K.claims, worker) end
-  if any and wait and wait > 0 then retry_after = retry_after < 0 and wait or math.min(retry_after, wait) end
-  out[3], out[4] = retry_after, limit == 0 and any and wait == 0 and 1 or 0
+if not any and not limits then
+  may_write()
+  mark_asleep()
+  redis.call('HDEL', K.claims, worker)
+  out[3] = retry_after
   return out
 end
 
-may_write(K)
+may_write()
 -- No fence is given out twice. A server that was restarted, or took another's place, may have lost the last claims: it goes on above them,
 -- at the present time. So each run begins above all earlier ones, and one that is
 -- lost as well, above a snapshot that was restored twice, is no exception. If the clock is behind, the run's own name sets it apart.
@@ -131,7 +119,7 @@ end
 local FEW, STEP = 8, 100
 local bytes, largest, most = 0, 0, FEW
 local read, take, held_for
-if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority, per_group) else read, take = head_of(K, min_priority) end
+if limits then read, take, held_for = turns_of(limits, grouped, min_priority, per_group) else read, take = head_of(min_priority) end
 local states, leases = {}, {}
 local first = cmsgpack.pack({ 'running', floor + 1, 1, 0, NOW, 0, worker })
 local till_text = text(till)
@@ -166,7 +154,7 @@ call('HSET', K.states, states)
 call('ZADD', K.running, leases)
 if got > 0 then
   redis.call('HSET', K.claims, worker, cmsgpack.pack({ call_name, NOW }) .. table.concat(given))
-  note_end(K, till)
+  note_end(till)
 else
   redis.call('HDEL', K.claims, worker)
 end
@@ -177,5 +165,5 @@ if got < limit then
     out[3] = (held < 0 or retry_after < 0) and math.max(held, retry_after) or math.min(held, retry_after)
   end
 end
-if settings[5] then roomy(K) end
+if settings[5] then roomy() end
 return told(floor + 1)

@@ -1,14 +1,12 @@
+-- @include common.lua
 -- @include scheduled.lua
 -- declare: schedules are declared.
--- KEYS: schedules scheduleNames nextFirings
--- In:  MessagePack of [now, declared]; then the jobs. declared: a list of lists [name, version, when, tz, missed, jitter, from, until,
---      paused, again], absent times false. now: nil for the server's time.
+-- Head: declared: a list of lists [name, version, when, tz, missed, jitter, from, until, paused, again], absent times false.
+-- In:  the jobs.
 -- Out: the outcomes: created, unknown, same, kept or changed.
 
-local K = { schedules = KEYS[1], names = KEYS[2], next = KEYS[3] }
 local DECLARED, MOST_FORMER = 90000, 16 -- ms; versions
-local head = cmsgpack.unpack(ARGV[1])
-local now = now_of(head[1])
+local now = NOW
 
 local function has(list, version)
   for _, each in ipairs(list) do if each == version then return true end end
@@ -17,33 +15,33 @@ end
 
 local function outcome_of(given, list)
   if not list then return given[10] and 'unknown' or 'created' end
-  if list[VERSION] == given[2] then return 'same' end
+  if list[AS_DECLARED] == given[2] then return 'same' end
   if has(list[FORMER], given[2]) and list[SEEN] + DECLARED > now then return 'kept' end
   return 'changed'
 end
 
 local outcomes = {}
-for i, given in ipairs(head[2]) do
-  local name, job = given[1], ARGV[i + 1]
-  local was, job_before = schedule_of(K.schedules, name)
+for i, given in ipairs(HEAD[5]) do
+  local name, job = given[1], ARGV[i + 2]
+  local was, job_before = schedule_of(name)
   local outcome = outcome_of(given, was)
   outcomes[i] = outcome
   if outcome == 'same' then
     was[SEEN] = now
-    put_schedule(K, name, was, job_before)
+    put_schedule(name, was, job_before)
   elseif outcome == 'created' or outcome == 'changed' then
     local list = { given[2], given[3], given[4], given[5], given[6], given[7], given[8], given[9], false, now, now, now, false, {} }
     if was then
       local same_times = was[WHEN] == given[3] and was[TZ] == given[4] and was[FROM] == given[7] and was[UNTIL] == given[8]
       if same_times then list[PLANNED], list[NEXT] = was[PLANNED], was[NEXT] end
       list[PAUSED], list[LAST] = was[PAUSED], was[LAST]
-      list[FORMER] = { was[VERSION] }
+      list[FORMER] = { was[AS_DECLARED] }
       for _, version in ipairs(was[FORMER]) do
         if version ~= given[2] and #list[FORMER] < MOST_FORMER then table.insert(list[FORMER], version) end
       end
     end
-    redis.call('ZADD', K.names, 0, name)
-    put_schedule(K, name, list, job)
+    redis.call('ZADD', K.scheduleNames, 0, name)
+    put_schedule(name, list, job)
   end
 end
 return outcomes

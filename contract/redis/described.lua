@@ -2,10 +2,10 @@
 
 -- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
 -- progress, error, result, record, log, waits. Absent: false. waits: of a blocked job, `c` or `r`: its onDead, and for how many it waits.
--- due: of a follower, minus the time from
--- which it may start. @return how many bytes
-local function describe(K, out, id, record, state)
+-- due: of a follower, minus the time from which it may start. @return how many bytes
+local function describe(out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE
+  at(queue_of(record))
   local finished = state[1] == 'running' and tonumber(redis.call('ZSCORE', K.running, id)) or state[6]
   local told = redis.call('HMGET', K.progress, id, id .. 'l')
   local n = #out
@@ -15,8 +15,8 @@ local function describe(K, out, id, record, state)
   out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
   out[n + 13], out[n + 14] = told[2], false
   if state[1] == 'blocked' then
-    local kind, open = struct.unpack('>c1xxxxxxxxxxxxxxxxI3', redis.call('HGET', K.parents, id))
-    out[n + 14] = (kind == 'r' and 'r' or 'c') .. open
+    local value = tonumber(redis.call('HGET', K.waits, id)) or 0
+    out[n + 14] = (value % 2 == 1 and 'r' or 'c') .. math.floor(value / 2)
   end
   return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #(told[2] or '') + #record
 end
@@ -24,7 +24,7 @@ end
 -- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are
 -- read, so the first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are left
 -- to another call
-local function describe_all(K, out, ids, passes)
+local function describe_all(out, ids, passes)
   local FEW, STEP, MOST = 8, 500, 4194304
   local states, at, most, bytes, largest = hmget(K.states, ids), 1, FEW, 0, 1
   while at <= #ids and bytes < MOST do
@@ -33,7 +33,7 @@ local function describe_all(K, out, ids, passes)
     local records = hmget(K.jobs, some)
     for i = 1, #some do
       local size = #(records[i] or '')
-      if size > 0 and (not passes or passes(some[i], records[i])) then size = describe(K, out, some[i], records[i], states[at + i - 1]) end
+      if size > 0 and (not passes or passes(some[i], records[i])) then size = describe(out, some[i], records[i], states[at + i - 1]) end
       bytes, largest = bytes + size, math.max(largest, size)
     end
     at = at + #some

@@ -1,45 +1,69 @@
--- What scripts that bring jobs to an end share.
+-- Needs waiting.lua. What scripts that change jobs share: what they note in `Q` of each queue, and how it is written once, at the end.
+--   totals     by name: so often it happened
+--   ended      ids of jobs that ended; ran: those of them that ran, and were cancelled or removed
+--   freed      by group: how many of its jobs run no more
+--   left       jobs that waited, were scheduled or blocked have left the queue: there is room
+--   moves      jobs entered or left `scheduled`
+--   soon       a job is due soon; unasked: see `wake`; stirs: a limit may allow another start
 
--- Rings if somebody looked a short while ago for a job that is not finished.
-local function finished_bell(K, ids)
-  if #ids > 0 and recent(redis.call('HGET', K.queue, 'watched')) then ring('finished', ids) end
+local function add_total(name, count) Q.totals[name] = (Q.totals[name] or 0) + (count or 1) end
+
+local function note_ended(id)
+  local ended = Q.ended or {}
+  ended[#ended + 1] = id
+  Q.ended = ended
 end
 
--- @return ms that done (or else dead and cancelled) jobs are kept; whether the queue has or had limits
-local function keep(K, done)
-  local settings = redis.call('HMGET', K.queue, done and 'keepDone' or 'keepDead', 'limits')
-  GROUPED = settings[2] == 'groups'
-  return tonumber(settings[1]) or done and DEFAULT.keepDone or DEFAULT.keepDead, settings[2]
-end
-
--- Jobs of a grouped queue that run no more. Use: `free_slot` each, then `freed_slots` once.
-local freed = {}
+-- A job of a grouped queue runs no more.
 local function free_slot(group)
-  freed[group or ''] = (freed[group or ''] or 0) + 1
+  Q.freed = Q.freed or {}
+  Q.freed[group or ''] = (Q.freed[group or ''] or 0) + 1
 end
 
-local function freed_slots(K)
+local function freed_slots()
   local names, counts, touched = {}, {}, {}
-  for name in pairs(freed) do names[#names + 1] = name end
-  if #names == 0 then return end
-  local slots, blocked = hmget(K.slots, names), redis.call('SMISMEMBER', K.blocked, unpack(names))
+  for name in pairs(Q.freed) do names[#names + 1] = name end
+  local slots = hmget(K.slots, names)
+  for first = 1, #names, MANY do
+    local some = { unpack(names, first, math.min(first + MANY - 1, #names)) }
+    for i, is_blocked in ipairs(redis.call('SMISMEMBER', K.blocked, unpack(some))) do
+      if is_blocked == 1 then touched[#touched + 1] = some[i] end
+    end
+  end
   for i, name in ipairs(names) do
-    counts[#counts + 1], counts[#counts + 2] = name, text(math.max(0, (tonumber(slots[i]) or 0) - freed[name]))
-    if blocked[i] == 1 then touched[#touched + 1] = name end
+    counts[#counts + 1], counts[#counts + 2] = name, text(math.max(0, (tonumber(slots[i]) or 0) - Q.freed[name]))
   end
   call('HSET', K.slots, counts)
   call('SADD', K.touched, touched)
+  Q.freed = nil
 end
 
--- Jobs of a queue with limits run no more. Rings where others may start instead.
-local function freed_bell(K)
-  if tonumber(redis.call('HGET', K.queue, 'waiting') or 0) > 0 then wake(K, true) end
+-- Writes what was noted of the queue that the script is at.
+local function flush_queue()
+  local q = Q
+  if q.freed then freed_slots() end
+  if q.moves then note_due() end
+  for name, count in pairs(q.totals) do count_total(name, count) end
+  if entered() or q.soon then wake(q.unasked or q.limits)
+  elseif q.limits and q.stirs and tonumber(redis.call('HGET', K.queue, 'waiting') or 0) > 0 then wake(true) end
+  if q.ran then ring('cancelled', q.ran, q.unasked and '') end
+  if q.left then roomy() end
+  -- Rings if a process looked a short while ago for a job that is not finished.
+  if q.ended and recent(redis.call('HGET', K.queue, 'watched')) then ring('finished', q.ended, q.unasked and '') end
+  q.moves, q.totals, q.soon, q.ran, q.left, q.ended, q.stirs = nil, {}, nil, nil, nil, nil, nil
 end
 
--- Jobs that are kept no longer. Needs links.lua.
-local function forget(K, ids)
+local function flush()
+  for i = 1, #order do
+    at(order[i].name)
+    flush_queue()
+  end
+end
+
+-- Jobs that are kept no longer. Needs graph.lua.
+local function forget(ids)
   if #ids == 0 then return end
-  forget_links(K, ids)
+  forget_links(ids)
   call('HDEL', K.jobs, ids)
   call('HDEL', K.states, ids)
   for _, key in ipairs({ K.results, K.errors }) do

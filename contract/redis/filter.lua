@@ -35,11 +35,11 @@ end
 
 -- The job passes all filters but those of its error.
 local function record_passes(filter, record)
-  local at, list = cmsgpack.unpack_one(record)
+  local list, size = facts(record)
   if filter.group and (list[5] or '') ~= filter.group or filter.key and list[7] ~= filter.key then return false end
   if filter.pushedFrom and list[2] < filter.pushedFrom or filter.pushedBefore and list[2] >= filter.pushedBefore then return false end
   if not filter.text and not filter.data then return true end
-  if string.byte(record, at + 1) ~= JSON then return false end
-  if filter.text and not string.find(record, filter.text, at + 2, true) then return false end
-  return not filter.data or data_has(string.sub(record, at + 2), filter.data)
+  if string.byte(record, size + 1) ~= JSON then return false end
+  if filter.text and not string.find(record, filter.text, size + 2, true) then return false end
+  return not filter.data or data_has(string.sub(record, size + 2), filter.data)
 end

@@ -1,31 +1,49 @@
 -- @include common.lua
+-- @include version.lua
 -- @include waiting.lua
 -- @include run.lua
--- @include undecided.lua
+-- @include new-queue.lua
+-- @include endings.lua
 -- @include pushes.lua
--- fire: stores the jobs of firings that `firing` has decided.
--- KEYS: queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired
--- Head: as of `push`, then decided: when `firing` decided them, or `due-schedules` told of them, by its server's time; since: as it
---       answers.
+-- @include scheduled.lua
+-- fire: moves the next time of schedules on, and pushes their jobs.
+-- Head: as of `push`, with the jobs of all firings in their order; then firings: a list of lists [name, version, expected, next, count],
+--       next false: never again; count: how many of the jobs are its own.
 -- In:  as of `push`.
--- Out: as of `push`. A job that an earlier call has pushed and that is gone is 0.
--- Invariant: a job is pushed once, however often this is called. A call that comes ten minutes after `decided` does nothing: [2].
+-- Out: [made, fate…, outcome…]. made: as of `push`. fate: per firing, 0: stale, 1: fired, 2: its queue has no room, and nothing changed.
+--      outcome: as of `push`, of each job of the firings that fired; 0 for those of others. If the same call may have taken effect before, a
+--      stale firing of which a job is there was this call's.
+-- Invariant: of the calls that expect the same time, one fires.
 
-local K = keys_of('queue jobs states keys scheduled pages waiting lines touched awaiting parents graphs staged @due @fired')
-local LATE, REMEMBERED, KEPT = 600000, 3600000, 2592000000 -- ms
--- A replica that became the master may be behind in time.
-local last = tonumber(redis.call('ZREVRANGE', K['@fired'], 0, 0, 'WITHSCORES')[2]) or 0
-if math.max(NOW, last) - HEAD[11] > LATE then return { 2 } end
-local ids, fired, marks = ids_in(ARGV[3]), {}, {}
-for _, id in ipairs(ids) do fired[id] = redis.call('ZSCORE', K['@fired'], id) end
-local out = push_jobs(K, ids, fired)
-if #out == 0 then return out end
-for i, id in ipairs(ids) do
-  -- One that met a graph which is not decided is pushed by another call.
-  if type(out[i + 1]) ~= 'table' then marks[#marks + 1], marks[#marks + 2] = text(NOW), id end
+local ids, fates, outcomes, taken = ids_in(ARGV[3]), {}, { 0 }, {}
+local queues, of, sizes, first, data_at = HEAD[8], HEAD[9], HEAD[7], 1, 1
+
+local function fire(item, list, job, last)
+  if last >= first then
+    enter_queue(queues[of and of[first] or 1])
+    if Q.room < last - first + 1 then return 2 end
+    list[LAST] = NOW
+  end
+  list[PLANNED], list[NEXT] = true, item[4]
+  put_schedule(item[1], list, job)
+  push_jobs(ids, first, last, outcomes, taken, data_at)
+  return 1
 end
-call('ZADD', K['@fired'], marks)
--- Of a firing that is not forgotten yet a sweep will push the jobs once more, be it after days without any process.
-redis.call('ZREMRANGEBYSCORE', K['@fired'], '-inf', text(math.min(NOW, HEAD[12]) - REMEMBERED))
-redis.call('PEXPIRE', K['@fired'], KEPT)
+
+for i, item in ipairs(HEAD[10]) do
+  local last = first + item[5] - 1
+  local list, job = schedule_of(item[1])
+  for j = first, last do outcomes[j + 1] = 0 end
+  if list and not list[PAUSED] and list[AS_DECLARED] == item[2] and list[NEXT] == item[3] then
+    fates[i] = fire(item, list, job, last)
+  else
+    fates[i] = AGAIN and last >= first and redis.call('HEXISTS', K.jobs, ids[first]) or 0
+  end
+  for j = first, last do data_at = data_at + sizes[j] end
+  first = last + 1
+end
+local out = { pushed() }
+flush()
+for i = 1, #fates do out[i + 1] = fates[i] end
+for i = 1, #ids do out[#fates + 1 + i] = outcomes[i + 1] end
 return out

@@ -4,9 +4,9 @@
 --   held      its rate or a pause holds its first job, until a time that is known
 --   blocked   as many of its jobs run as may: an ending will add it to `touched`
 --   nowhere   none of its jobs waits
--- Needs the keys: queue, limits, lines, slots, groups, names; to claim also tickets, held, blocked, unused, @ends.
 
-local function groups_of(K, L, group_running, group_rate)
+local function groups_of(L, group_running, group_rate)
+  local K = K
   local KEEP_UNUSED = 10000 -- ms for which a group without jobs is kept after its last start
   local NOWHERE, BLOCKED, HELD = -3, -2, -1
   local virtual, loaded = L.virtual, {}
@@ -196,7 +196,7 @@ local function groups_of(K, L, group_running, group_rate)
     call('ZADD', K.held, held)
     call('SADD', K.blocked, blocked)
     call('ZADD', K.unused, unused)
-    if #unused > 0 then note_end(K, NOW + KEEP_UNUSED) end
+    if #unused > 0 then note_end(NOW + KEEP_UNUSED) end
   end
 
   -- The next group that has waiting jobs or is known, after that name; nil: the first.

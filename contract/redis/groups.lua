@@ -4,18 +4,16 @@
 -- @include grouped.lua
 -- @include limits.lua
 -- groups: the groups of a grouped queue that have waiting or running jobs or limits of their own.
--- KEYS: queue jobs running pages waiting limits lines slots groups names
 -- Head: limit, after: a name, or nil: from the first; only: a name, or nil.
 -- In:  nothing.
 -- Out: [last, group…], by the bytes of their names. last: from where to go on, or nothing: there are no more. Five items per group: its
 --      name, MessagePack of its own limits or nothing, how many of its jobs wait, how many run, ms until its first job may start or -1.
 -- Invariant: changes nothing. Looks at 1,000 names at most.
 
-local K = keys_of('queue jobs running pages waiting limits lines slots groups names')
-local limit, after, only = HEAD[6], HEAD[7], HEAD[8]
+local limit, after, only = HEAD[5], HEAD[6], HEAD[7]
 local out = { false }
 if redis.call('HGET', K.queue, 'limits') ~= 'groups' then return out end
-local limits = limits_of(K, true)
+local limits = limits_of(true)
 
 local function describe(name)
   local group = limits.group(name)

@@ -1,18 +1,6 @@
 -- A queue's limits and rates: contract/operations.md, "Limits and turns". All in one function, so that a queue without limits pays nothing
--- for it. Use: `local limits = limits_of(K, grouped)`; what it changes of the queue, and of groups (`grouped.lua`), is written by
--- `limits.save()`. Needs the keys: limits, running, and those of `grouped.lua`.
-
--- Two changes to all partitions of a queue at once may come to them in different orders. So the first partition gives each a turn, a number
--- that grows, and the client sends it to the others with the whole of what then holds in the first one.
--- turn: 0: this is the first partition. @return the turn; nil: the partition has had a later one
-local function turn_of(K, field, turn)
-  local last = tonumber(redis.call('HGET', K.queue, field)) or 0
-  -- Not below the time: the others may keep a turn although the first partition has lost its own.
-  if turn == 0 then turn = math.max(last + 1, NOW) end
-  if turn < last then return nil end
-  redis.call('HSET', K.queue, field, text(turn))
-  return turn
-end
+-- for it. Use: `local limits = limits_of(grouped)`; what it changes of the queue, and of groups (`grouped.lua`), is written by
+-- `limits.save()`. Stays at the queue in which it was called.
 
 -- @return the end and the length of the pause that holds, with a new one of `length` ms. A pause counts no further ahead than its length.
 local function paused_with(until_time, its_length, length)
@@ -21,7 +9,8 @@ local function paused_with(until_time, its_length, length)
   return NOW + left, its_length
 end
 
-local function limits_of(K, grouped)
+local function limits_of(grouped)
+  local K = K
   local set, kept = {}, redis.call('HGETALL', K.limits)
   for i = 1, #kept, 2 do set[kept[i]] = kept[i + 1] end
   local function rate_in(name) return set[name] and cmsgpack.unpack(set[name]) or false end
@@ -116,7 +105,7 @@ local function limits_of(K, grouped)
   -- The queue is a grouped one from here on.
   function L.with_groups()
     grouped = true
-    groups_of(K, L, group_running, group_rate)
+    groups_of(L, group_running, group_rate)
   end
 
   if grouped then L.with_groups() end

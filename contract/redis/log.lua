@@ -3,7 +3,7 @@
 local MAX_LINES, MAX_BYTES = 100, 65536
 
 -- given: lines, with a line feed between them; nil or false: none. Lines that the job has already are left out.
-local function add_log(K, id, given)
+local function add_log(id, given)
   if not given then return end
   local field, lines, known = id .. 'l', {}, {}
   for line in string.gmatch((redis.call('HGET', K.progress, field) or '') .. '\n' .. given, '[^\n]+') do

@@ -1,4 +1,8 @@
--- What `push`, `push-once`, `fire` and `stage` share: jobs that are stored. Their heads and items are those of `push`.
+-- What `push`, `push-full` and `fire` share: jobs that are stored, of any number of queues. Their heads and items are those of `push`.
+-- Needs run.lua, waiting.lua, endings.lua.
+
+local MEET = false -- meet.lua: a live job has the key
+local GRAPH = false -- push-full.lua: what it does with jobs that wait for others
 
 local function ids_in(bytes)
   local ids = {}
@@ -6,152 +10,166 @@ local function ids_in(bytes)
   return ids
 end
 
--- What stage.lua does with jobs beside that: is_own(i, id): whether an earlier try of the same call has stored one that is there;
--- refuse(i, id): @return why one is not stored; is_doomed(): whether that one is to be
--- cancelled at once, so that it takes
--- no key and no capacity; store(i, id, place): it is stored; flush(): so are
--- all that came so far.
-local STAGE = false
-
--- K: with slots and groups for push-once and stage alone.
--- fired: nil for a push. For a firing, a set of the ids that an earlier call has pushed; the others are stored even if there is no room.
--- @return what push.lua answers
-local function push_jobs(K, ids, fired)
-  local floor, all_values, which, sizes, partitions = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
-  local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'places', 'limits')
-  GROUPED = settings[8] == 'groups'
-  local listed = tonumber(settings[1]) == partitions
-  if not listed and not floor then return {} end
-  local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or DEFAULT.attempts, tonumber(settings[4]) or false
-
-  if not settings[5] then new_run(K, floor) end
-
-  local found = hmget(K.jobs, ids)
-  local room = math.huge
-  if settings[2] and not fired then
-    room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.awaiting)
+-- Goes to a queue that gets jobs.
+local function enter_queue(name)
+  at(name)
+  if Q.keys_given then return end
+  local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'waiting', 'places', 'limits')
+  set_grouped(settings[7])
+  Q.is_new = not settings[1]
+  Q.attempts, Q.timeout = tonumber(settings[3]) or DEFAULT.attempts, tonumber(settings[4]) or false
+  Q.room = math.huge
+  if settings[2] then
+    Q.room = settings[2] - (settings[5] or 0) - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.awaiting)
   end
+  Q.place, Q.stored, Q.shared = tonumber(settings[6]) or 0, 0, {}
+  Q.due_times, Q.blocked, Q.keys_given, Q.by_key = {}, {}, {}, {}
+  Q.start = string.char(#name) .. name
+end
 
-  -- What follows the place in the records of all jobs with these values, and the byte before it: how many entries the list has.
-  local function shared_of(value)
-    local list = { NOW, value[1], value[4] or attempts_of_queue }
-    local timeout = value[5] or timeout_of_queue
-    local remember = value[10] and value[10][1]
-    if remember then list[9], list[10] = NOW, remember end
-    if remember then list[8] = value[9] or false end
-    if value[9] then list[8] = value[9] end
-    if value[8] or list[8] ~= nil then list[7] = value[8] or false end
-    if value[7] or list[7] ~= nil then list[6] = value[7] or false end
-    if timeout or list[6] ~= nil then list[5] = timeout or false end
-    if value[6] or list[5] ~= nil then list[4] = value[6] or false end
-    return string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list))
-  end
+-- What stands before and behind the place in the records of all jobs of the queue with these values: MessagePack of a list.
+local function shared_of(value)
+  local list = { NOW, value[1], value[4] or Q.attempts }
+  local timeout = value[5] or Q.timeout
+  local remember = value[10] and value[10][1]
+  if remember then list[9], list[10] = NOW, remember end
+  if remember then list[8] = value[9] or false end
+  if value[9] then list[8] = value[9] end
+  if value[8] or list[8] ~= nil then list[7] = value[8] or false end
+  if value[7] or list[7] ~= nil then list[6] = value[7] or false end
+  if timeout or list[6] ~= nil then list[5] = timeout or false end
+  if value[6] or list[5] ~= nil then list[4] = value[6] or false end
+  return { Q.start .. string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list)) }
+end
 
-  listed = listed and 1 or 0
-  local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
-  local place, taken, by_key, stored = tonumber(settings[7]) or 0, {}, {}, 0
-  local stored_in_all, any_came, any_soon = 0, false, false
-  local full, all_pushed, soon = false, true, false
-  local data_at = 1
-  local blocked_due, blocked
-  local own_graph = STAGE and STAGE.graph
+-- @return the id of the job that has the key, and whether it is a live one; nil: none
+local function holder_of(key)
+  local holder = Q.by_key[key] or redis.call('HGET', K.keys, key)
+  if not holder or #holder == 16 then return holder or nil, true end
+  -- Remembered, until then.
+  if tonumber(string.sub(holder, 17)) > NOW then return string.sub(holder, 1, 16), false end
+  return nil
+end
 
-  -- Stores what has come so far.
-  local function store()
-    if stored > 0 then redis.call('HSET', K.queue, 'places', text(place)) end
-    call('HSET', K.jobs, records)
-    call('HSET', K.states, states)
-    call('HSET', K.keys, keys)
-    if STAGE then STAGE.flush() end
-    if #due_times > 0 then
-      call('ZADD', K.scheduled, due_times)
-      note_due(K)
-    end
-    any_came = entered(K) or any_came
-    any_soon = any_soon or soon
-    stored_in_all = stored_in_all + stored
-    records, states, due_times, keys, by_key, stored, soon = {}, {}, {}, {}, {}, 0, false
-  end
+-- A queue is there from its first push on, even if that stores nothing.
+local made = 0
+local function make_if_new()
+  if not Q.is_new then return end
+  make_queue()
+  Q.is_new, made = false, 1
+end
 
-  for i = 1, #ids do
-    local id, value, data_from = ids[i], all_values[which and which[i] or 1], data_at
-    data_at = data_at + sizes[i]
-    local priority, key = value[1], value[7]
-    local once = MEET and key and value[10]
-    local existing = (found[i] or taken[id]) and id
-    local follows, held = false, false
-    if not existing and key then
-      if once then store() end
-      existing = by_key[key] or redis.call('HGET', K.keys, key)
-      if existing and #existing > 16 then
-        -- Remembered, until then.
-        existing = tonumber(string.sub(existing, 17)) > NOW and string.sub(existing, 1, 16)
-      elseif existing and once then
-        -- What would be replaced may come to nothing as well.
-        local follower = redis.call('HGET', K.keys, '\0' .. key)
-        held = undecided(K, existing, own_graph) or follower and undecided(K, follower, own_graph)
-        if not held then existing, follows = MEET(K, key, existing, value, string.sub(ARGV[4], data_from, data_at - 1), settings[8]) end
+local records, states = {}, {}
+
+-- Writes what has come so far.
+local function store()
+  local name = QUEUE
+  for _, q in ipairs(order) do
+    if q.stored and q.stored > 0 then
+      at(q.name)
+      make_if_new()
+      redis.call('HSET', K.queue, 'places', text(q.place))
+      call('HSET', K.keys, q.keys_given)
+      call('ZADD', K.awaiting, q.blocked)
+      if #q.due_times > 0 then
+        call('ZADD', K.scheduled, q.due_times)
+        q.moves = true
       end
+      add_total('pushed', q.stored)
+      q.stored, q.due_times, q.blocked, q.keys_given, q.by_key = 0, {}, {}, {}, {}
+      q.soon = entered() or q.soon
     end
-    if existing and not held and not taken[id] then held = undecided(K, existing, own_graph) end
-    local is_own = AGAIN and found[i] and (not STAGE or STAGE.is_own(i, id))
-    if not taken[id] and (is_own or fired and fired[id] and not found[i]) then
-      outcomes[i + 1] = 0
-      taken[id] = true
-    elseif existing then
-      outcomes[i + 1] = held or existing
-      all_pushed = false
-    elseif room <= 0 then
-      outcomes[i + 1] = 1
-      full, all_pushed = true, false
-    elseif STAGE and STAGE.refuse(i, id) then
-      outcomes[i + 1] = STAGE.refuse(i, id)
-      all_pushed = false
+  end
+  call('HSET', K.jobs, records)
+  call('HSET', K.states, states)
+  records, states = {}, {}
+  if GRAPH then GRAPH.flush() end
+  if name then at(name) end
+end
+
+-- Jobs of the call, from the place `first` to `last`. out: gets their outcomes, from its second place on. taken: gets the ids that are
+-- stored. data_at: where their data begin. @return whether all were pushed, and where the data of the next one begin
+local function push_jobs(ids, first, last, out, taken, data_at)
+  local all_values, which, sizes, queues, of = HEAD[5], HEAD[6], HEAD[7], HEAD[8], HEAD[9]
+  local found, all_pushed = hmget(K.jobs, ids), true
+  for i = first, last do
+    enter_queue(queues[of and of[i] or 1])
+    local at_values = which and which[i] or 1
+    local id, value, data_from = ids[i], all_values[at_values], data_at
+    data_at = data_at + sizes[i]
+    local key, once = value[7], MEET and value[7] and value[10]
+    local outcome, follows = nil, false
+    if taken[id] or found[i] then
+      outcome = found[i] and AGAIN and not taken[id] and 0 or id
+    elseif key then
+      if once then store() end
+      local holder, is_live = holder_of(key)
+      if holder and is_live and once then
+        local how, met = MEET(key, holder, value, string.sub(ARGV[4], data_from, data_at - 1))
+        follows = how == 'follows'
+        outcome = how == 'replaced' and met .. 'r' or met
+      else outcome = holder end
+    end
+    if not outcome and Q.room <= 0 then
+      outcome = 1
+      Q.is_full = true
+    end
+    local waits = not outcome and GRAPH and GRAPH.waits(i)
+    if waits and waits.orphan then outcome = { 'orphan', waits.orphan } end
+    if outcome then
+      out[i + 1] = outcome
+      all_pushed = all_pushed and outcome == 0
+      if GRAPH and type(outcome) == 'string' then GRAPH.stands_for(id, string.sub(outcome, 1, 16)) end
     else
-      local is_doomed = STAGE and STAGE.is_doomed()
-      outcomes[i + 1] = 0
-      if not is_doomed then room = room - 1 end
-      taken[id] = true
-      if not value.shared then value.size, value.shared = shared_of(value) end
-      stored = stored + 1
-      records[stored * 2 - 1] = id
-      records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
-      if key and not is_doomed then
-        if not follows then by_key[key] = id end
-        keys[#keys + 1] = follows and '\0' .. key or key
-        keys[#keys + 1] = id
+      out[i + 1], taken[id] = 0, true
+      local doomed = waits and waits.doomed
+      if not doomed then Q.room = Q.room - 1 end
+      local shared, place = Q.shared[at_values], Q.place
+      if not shared then
+        shared = shared_of(value)
+        Q.shared[at_values] = shared
+      end
+      Q.stored, Q.place = Q.stored + 1, place + 1
+      local n = #records
+      records[n + 1] = id
+      records[n + 2] = shared[1] .. cmsgpack.pack(place) .. shared[2] .. string.sub(ARGV[4], data_from, data_at - 1)
+      if key and not doomed then
+        if not follows then Q.by_key[key] = id end
+        Q.keys_given[#Q.keys_given + 1] = follows and '\0' .. key or key
+        Q.keys_given[#Q.keys_given + 1] = id
       end
       local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
       if once and once[3] then due = math.min(due, NOW + once[3]) end
+      local m = #states
       if follows then
-        states[#states + 1] = id
-        states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })
-        due_times[#due_times + 1] = text(NEVER)
-        due_times[#due_times + 1] = id
-        if STAGE then STAGE.store(i, id) end
-      elseif STAGE then
-        STAGE.store(i, id, place)
-        if due ~= blocked_due then
-          blocked_due, blocked = due, cmsgpack.pack({ 'blocked', 0, 0, math.min(due, NEVER - 1), 0, 0, false })
-        end
-        states[#states + 1] = id
-        states[#states + 1] = blocked
+        states[m + 1], states[m + 2] = id, cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })
+        Q.due_times[#Q.due_times + 1], Q.due_times[#Q.due_times + 2] = text(NEVER), id
+      elseif waits and (waits.open > 0 or doomed) then
+        due = math.min(due, NEVER - 1)
+        if due ~= Q.blocked_due then Q.blocked_due, Q.blocked_state = due, cmsgpack.pack({ 'blocked', 0, 0, due, 0, 0, false }) end
+        states[m + 1], states[m + 2] = id, Q.blocked_state
+        Q.blocked[#Q.blocked + 1], Q.blocked[#Q.blocked + 2] = text(place), id
       elseif due > NOW then
-        due, soon = math.min(due, NEVER - 1), soon or due < NOW + SOON
-        states[#states + 1] = id
-        states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
-        due_times[#due_times + 1] = text(due)
-        due_times[#due_times + 1] = id
+        due = math.min(due, NEVER - 1)
+        Q.soon = Q.soon or due < NOW + SOON
+        states[m + 1], states[m + 2] = id, cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
+        Q.due_times[#Q.due_times + 1], Q.due_times[#Q.due_times + 2] = text(due), id
       else
-        enter(priority, place, id, value[6], value[9])
+        enter(value[1], place, id, value[6], value[9])
       end
-      place = place + 1
+      if waits then GRAPH.link(id, waits) end
     end
   end
+  return all_pushed, data_at
+end
 
+-- The end of a push. @return 1 if a queue came into being
+local function pushed()
   store()
-  if not STAGE then count_total(K, 'pushed', stored_in_all) end
-  if any_came or any_soon then wake(K, any_came == 'moved' and settings[8]) end
-  if full then redis.call('HSET', K.queue, 'room', NOW) end
-  return all_pushed and { listed } or outcomes
+  for _, q in ipairs(order) do
+    at(q.name)
+    make_if_new()
+    if q.is_full then redis.call('HSET', K.queue, 'room', NOW) end
+  end
+  return made
 end

@@ -1,6 +1,5 @@
 -- @include common.lua
 -- record: adds measured times to the current minute's histograms.
--- KEYS: histograms queue
 -- Head: a list of four numbers per bucket: priority, metric (0 wait, 1 run), bucket, count.
 -- In:  nothing.
 -- Out: nothing.
@@ -8,8 +7,7 @@
 --      [minute, priority, metric, bucket, count, priority, …]. The queue's field `measured` has the same since the queue
 --      came to be, with -1 as its minute.
 
-local HISTOGRAMS, QUEUE = KEYS[1], KEYS[2]
-local items = HEAD[6]
+local items = HEAD[5]
 
 local function add(key, field, minute)
   local kept = redis.call('HGET', key, field)
@@ -31,8 +29,8 @@ local function add(key, field, minute)
 end
 
 local current = math.floor(NOW / 60000)
-add(HISTOGRAMS, current % 60, current)
-if redis.call('EXISTS', QUEUE) == 1 then add(QUEUE, 'measured', -1) end
+add(K.histograms, current % 60, current)
+if redis.call('EXISTS', K.queue) == 1 then add(K.queue, 'measured', -1) end
 -- Also of a queue that is not there any more.
-redis.call('PEXPIRE', HISTOGRAMS, 3660000)
+redis.call('PEXPIRE', K.histograms, 3660000)
 return {}

@@ -1,23 +1,45 @@
 -- @include common.lua
--- @include links.lua
+-- @include jobs.lua
+-- @include graph.lua
 -- relatives: which jobs wait, or waited, for which.
--- KEYS: queue jobs states parents children ended @ends
--- Head: limit: most links to children of each.
--- In:  where those begin, as an earlier call has answered, or nothing; ids.
--- Out: per id: nil: unknown; else a list [state, parents, from, link…]. parents: as in `parents`, or nothing; from: where further links
---      begin,
---      or nothing; a link: the child and its part, oldest first.
--- Invariant: changes nothing.
+-- Head: limit: most parents and most children of each.
+-- In:  ids.
+-- Out: per id: nil: unknown; else [queue, state, runs, more, parents, children]. runs: 1 if onDead is `run`; more: 1 if there are more
+--      parents or children; parents, children: ids by id, one after the other. None of the last ones if there are many links: send those
+--      again.
+-- Invariant: changes nothing. Reads what it answers.
 
-local K = keys_of('queue jobs states parents children ended @ends')
-local out = {}
-for i = 4, #ARGV do
-  local id, one = ARGV[i], false
-  if redis.call('HEXISTS', K.jobs, id) == 1 then
-    local packed = redis.call('HGET', K.states, id)
-    local links, from = links_of(K, id, ARGV[3] ~= '' and ARGV[3], HEAD[6])
-    one = { packed and cmsgpack.unpack(packed)[1] or 'waiting', redis.call('HGET', K.parents, id) or '', from or '', unpack(links) }
+local MOST = 5000 -- links that one call reads, about
+local limit = HEAD[5]
+local out, read = {}, 0
+
+local function children_of(id)
+  local all = linked('c', id, limit + 1)
+  for _, child in ipairs(linked('o', id, limit + 1)) do all[#all + 1] = child end
+  table.sort(all, function(a, b)
+    for i = 1, 16 do
+      local one, other = string.byte(a, i), string.byte(b, i)
+      if one ~= other then return one < other end
+    end
+    return false
+  end)
+  return all
+end
+
+local function first(ids) return table.concat(ids, '', 1, math.min(limit, #ids)) end
+
+for i = 3, #ARGV do
+  if read >= MOST then break end
+  local id, record, one = ARGV[i], redis.call('HGET', K.jobs, ARGV[i]), false
+  if record then
+    local parents, children = linked('p', id, limit + 1), children_of(id)
+    local state = state_of(id) or NEW_STATE
+    local runs = state[1] == 'blocked' and (tonumber(redis.call('HGET', K.waits, id)) or 0) % 2 or 0
+    local more = (#parents > limit or #children > limit) and 1 or 0
+    read = read + #parents + #children
+    one = { queue_of(record), state[1], runs, more, first(parents), first(children) }
   end
-  out[i - 3] = one
+  read = read + 1
+  out[i - 2] = one
 end
 return out

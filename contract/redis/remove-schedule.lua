@@ -1,8 +1,9 @@
--- remove-schedule: a schedule goes. What was decided of it is still pushed. It includes nothing.
--- KEYS: schedules scheduleNames nextFirings
--- In:  name.
+-- @include common.lua
+-- remove-schedule: a schedule goes.
+-- Head: name.
+-- In:  nothing.
 -- Out: [known]: 1, or 0 where there is no such schedule.
 
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('ZREM', KEYS[3], ARGV[1])
-return { redis.call('HDEL', KEYS[1], ARGV[1]) }
+redis.call('ZREM', K.scheduleNames, HEAD[5])
+redis.call('ZREM', K.nextFirings, HEAD[5])
+return { redis.call('HDEL', K.schedules, HEAD[5]) }

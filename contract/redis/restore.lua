@@ -1,82 +1,108 @@
 -- @include common.lua
+-- @include version.lua
 -- @include jobs.lua
 -- @include waiting.lua
--- @include run.lua
+-- @include graph.lua
+-- @include endings.lua
 -- @include once.lua
+-- @include stopping.lua
+-- @include settle.lua
+-- @include linking.lua
+-- @include run.lua
+-- @include new-queue.lua
 -- @include log.lua
 -- restore: jobs are put back as they were.
--- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered awaiting
---      parents @due @ends
--- Head: floor, partitions: as of `push`.
--- In:  eight items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
---      timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is
---      `run`; the
---      encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, one after the other.
--- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
---      The parents of a blocked job are all awaited; the client links it to those that are there.
--- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
+-- Head: nothing further.
+-- In:  eight items per job: id; MessagePack of [queue, state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts,
+--      group, timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is
+--      `run`; the encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, one after the
+--      other.
+-- Out: [made, outcome…], made as of `push`. outcome: 0: restored, 1: existing.
+-- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here. A parent that the pond
+--      does not know is an open link.
 
-local K = keys_of(
-  'queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched remembered '
-    .. 'awaiting parents @due @ends')
-local floor, partitions = HEAD[6], HEAD[7]
-local settings = redis.call('HMGET', K.queue, 'listed', 'run', 'limits', 'keepDone', 'keepDead', 'places')
-GROUPED = settings[3] == 'groups'
-local listed = tonumber(settings[1]) == partitions
-if not listed and not floor then return {} end
-if not settings[2] then new_run(K, floor) end
-local keep = { done = tonumber(settings[4]) or DEFAULT.keepDone, dead = tonumber(settings[5]) or DEFAULT.keepDead }
-keep.cancelled = keep.dead
-local place, soon, outcomes = tonumber(settings[6]) or 0, false, { listed and 1 or 0 }
+local made, out = 0, { 0 }
+
+local function enter_queue(name)
+  at(name)
+  know()
+  if Q.place then return end
+  local settings = redis.call('HMGET', K.queue, 'listed', 'places')
+  Q.place, Q.is_new = tonumber(settings[2]) or 0, not settings[1]
+end
+
+-- @return what a blocked job waits for
+local function waits_for(parents, runs)
+  local waits, seen = no_waits(runs), {}
+  for from = 1, #parents, 16 do
+    local parent = string.sub(parents, from, from + 15)
+    if not seen[parent] then add_parent(waits, parent, state_in_pond(parent) or 'live') end
+    seen[parent] = true
+  end
+  return waits
+end
 
 local function restore(id, list, data, parents, lines, ...)
   if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
-  local state, due, finished, key, kept = list[1], list[4], list[6], list[13], keep[list[1]]
-  if state == 'blocked' and parents == '' then
+  enter_queue(list[1])
+  local state, due, finished, key = list[2], list[5], list[7], list[14]
+  local kept = (state == 'done' and Q.keep_done) or (state == 'dead' or state == 'cancelled') and Q.keep_dead or nil
+  local waits = state == 'blocked' and waits_for(parents, list[19])
+  if waits and waits.open == 0 and not waits.doomed then
     state, due = due > NOW and 'scheduled' or 'waiting', math.max(due, NOW)
   end
   local holder = key and redis.call('HGET', K.keys, key)
   local is_held = holder and #holder == 16
-  local follows = is_held and state == 'scheduled' and list[17] and redis.call('HEXISTS', K.keys, '\0' .. key) == 0
+  local follows = is_held and state == 'scheduled' and list[18] and redis.call('HEXISTS', K.keys, '\0' .. key) == 0
   if not kept and is_held and not follows then return 1 end
+  if Q.is_new then
+    make_queue()
+    Q.is_new, made = false, 1
+  end
+  local place = Q.place
+  Q.place = place + 1
   -- Behind all values there is when it got its place, since pages are searched by that.
-  local record = { place, list[8], list[9], list[10], list[11], list[12], key, list[14], list[15], NOW, list[16] or nil }
-  redis.call('HSET', K.jobs, id, cmsgpack.pack(record) .. data)
-  local kept_state = { state, list[2], list[3], follows and NEVER or due, list[5], finished, list[7], follows and due or nil }
+  local record = { place, list[9], list[10], list[11], list[12], list[13], key, list[15], list[16], NOW, list[17] or nil }
+  redis.call('HSET', K.jobs, id, string.char(#QUEUE) .. QUEUE .. cmsgpack.pack(record) .. data)
+  local kept_state = { state, list[3], list[4], follows and NEVER or due, list[6], finished, list[8], follows and due or nil }
   redis.call('HSET', K.states, id, cmsgpack.pack(kept_state))
   for i, name in ipairs({ 'results', 'progress', 'errors' }) do
     local value = select(i, ...)
     if value ~= '' then redis.call('HSET', K[name], id, value) end
   end
-  add_log(K, id, lines ~= '' and lines)
+  add_log(id, lines ~= '' and lines)
   if kept then
     redis.call('ZADD', K[state], text(finished), id)
-    note_end(K, finished + kept)
+    note_end(finished + kept)
     local till = key and not is_held and state ~= 'cancelled' and till_of(record, finished)
-    if till and (not holder or till > tonumber(string.sub(holder, 17))) then remember(K, key, id, till) end
-  else
-    if key then redis.call('HSET', K.keys, follows and '\0' .. key or key, id) end
-    if follows then
-      redis.call('ZADD', K.scheduled, text(NEVER), id)
-    elseif state == 'blocked' then
-      redis.call('ZADD', K.awaiting, text(place), id)
-      redis.call('HSET', K.parents, id, struct.pack('>c1c16I3', list[18] and 'r' or 'c', string.rep('\0', 16), #parents / 16) .. parents)
-    elseif state == 'scheduled' then
-      redis.call('ZADD', K.scheduled, text(due), id)
-      soon = soon or due < NOW + SOON
-    else enter(list[9], place, id, list[11] or nil, list[15]) end
+    if till and (not holder or till > tonumber(string.sub(holder, 17))) then remember(key, id, till) end
+    -- Jobs that were restored before it may wait for it.
+    end_parent(id, state == 'done' and DONE or state == 'dead' and DEAD or CANCELLED)
+    return 0
   end
-  place = place + 1
+  if key then redis.call('HSET', K.keys, follows and '\0' .. key or key, id) end
+  if follows then redis.call('ZADD', K.scheduled, text(NEVER), id)
+  elseif state == 'blocked' then
+    redis.call('ZADD', K.awaiting, text(place), id)
+    link_job(id, waits, {})
+    flush_links()
+  elseif state == 'scheduled' then
+    redis.call('ZADD', K.scheduled, text(due), id)
+    Q.soon = Q.soon or due < NOW + SOON
+  else enter(list[10], place, id, list[12] or nil, list[16]) end
   return 0
 end
 
 for i = 3, #ARGV, 8 do
-  local at = #outcomes + 1
   local list, result, progress, failure, lines, parents = cmsgpack.unpack(ARGV[i + 1]), unpack(ARGV, i + 3, i + 7)
-  outcomes[at] = restore(ARGV[i], list, ARGV[i + 2], parents, lines, result, progress, failure)
+  out[#out + 1] = restore(ARGV[i], list, ARGV[i + 2], parents, lines, result, progress, failure)
 end
-redis.call('HSET', K.queue, 'places', text(place))
-local came = entered(K)
-note_due(K)
-if came or soon then wake(K) end
-return outcomes
+out[1] = made
+for _, q in ipairs(order) do
+  redis.call('HSET', q.keys.queue, 'places', text(q.place))
+  q.moves = true
+end
+cancel_doomed()
+settle(STEP)
+flush()
+return out

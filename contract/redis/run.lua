@@ -17,10 +17,3 @@ local function fresh_floor()
   local time = redis.call('TIME')
   return time[1] * 10000 + math.floor(time[2] / 100)
 end
-
--- Of a partition that gives out no fences yet. Noted with the first job, so that a claim that is lost cannot have been the one to note it.
--- Of a server that was emptied, or another one at the same address, fences do not begin anew.
-local function new_run(K, floor)
-  redis.call('HSET', K.queue, 'run', server_run() .. text(math.max(floor or 0, fresh_floor())))
-  redis.call('PERSIST', K.queue)
-end

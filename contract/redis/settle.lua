@@ -1,36 +1,129 @@
--- @include common.lua
--- @include jobs.lua
--- @include waiting.lua
--- @include links.lua
--- @include endings.lua
--- @include once.lua
--- @include stopping.lua
--- @include parents.lua
--- settle: parents of jobs of this partition have ended.
--- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups
---      blocked touched awaiting parents children ended graphs @due @ends
--- Head: nothing further.
--- In:  per link 33 bytes: the child, the parent, and a digit, as in `ended`. Those of a child one after the other: its parents are read and
---      written once then.
--- Out: [done, released, id…]: how many of the links it has looked at, if jobs are large not all; how many jobs wait for nothing any more;
---      the
---      ids of those that were cancelled. Then links.
--- Invariant: a link is closed once. Jobs of graphs that are not decided stay blocked.
+-- What scripts share that end jobs: they settle what the line of graph.lua has. Needs graph.lua, jobs.lua, waiting.lua, endings.lua,
+-- once.lua, stopping.lua.
 
-local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups '
-    .. 'blocked touched awaiting parents children ended graphs @due @ends')
-local kept, limits = keep(K, false)
-local links, done, at = ARGV[3], 0, 1
-while at <= #links and read_bytes < LARGE do
-  local id, ended, seen = string.sub(links, at, at + 15), {}, {}
-  while string.sub(links, at, at + 15) == id do
-    local parent = string.sub(links, at + 16, at + 31)
-    if not seen[parent] then ended[#ended + 1] = { parent = parent, state = tonumber(string.sub(links, at + 32, at + 32)) } end
-    seen[parent], at, done = true, at + 33, done + 1
-  end
-  local value = close_links(K, id, ended)
-  if value and is_over(value) and not is_held(K, value) then go_on(K, id, value, kept) end
+local function uuid(id)
+  local hex = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
+  return string.gsub(hex, '^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)', '%1-%2-%3-%4-')
 end
-gone_on_all(K, kept, limits)
-return with_links(K, { done, released, unpack(cancelled_ids) })
+
+local HOW = { [DEAD] = 'dead', [CANCELLED] = 'cancelled', [REMOVED] = 'removed' }
+
+-- A blocked job is cancelled for its parent.
+local function cancel_child(id, state, parent, how)
+  local record = visit(id)
+  Q.unasked = true
+  local message = 'The job ' .. uuid(parent) .. ', which it waited for, is ' .. HOW[how] .. '.'
+  cancel_one(id, state, facts(record), cmsgpack.pack({ 'ParentFailed', 'MillpondError', message }))
+end
+
+-- A blocked job waits for nothing any more.
+local function release_child(id, state)
+  local list = facts(visit(id))
+  Q.unasked = true
+  redis.call('ZREM', K.awaiting, id)
+  local due = state[4]
+  if due > NOW then
+    put_state(id, 'scheduled', state[2], state[3], due, state[5], 0, state[7])
+    redis.call('ZADD', K.scheduled, text(due), id)
+    Q.moves, Q.soon = true, Q.soon or due < NOW + SOON
+    return
+  end
+  put_state(id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
+  enter(list[3], list[1], id, list[5], list[9])
+end
+
+-- Closes open links of a job that ended. @return how many it has looked at
+local function close_links(parent, how, most)
+  local children = linked('o', parent, most)
+  if #children == 0 then return 0 end
+  local open, closed = {}, {}
+  for i, child in ipairs(children) do
+    open[i] = 'o' .. parent .. child
+    closed[#closed + 1], closed[#closed + 2] = '0', 'c' .. parent .. child
+  end
+  call('ZREM', K.links, open)
+  call('ZADD', K.links, closed)
+  local states, values = hmget(K.states, children), hmget(K.waits, children)
+  for i, child in ipairs(children) do
+    local state, value = states[i] and cmsgpack.unpack(states[i]), tonumber(values[i])
+    if state and state[1] == 'blocked' and value and value > 1 then
+      if how ~= DONE and value % 2 == 0 then cancel_child(child, state, parent, how)
+      else
+        redis.call('HINCRBY', K.waits, child, -2)
+        if value < 4 then release_child(child, state) end
+      end
+    end
+  end
+  return #children
+end
+
+local KINDS = { DONE, DEAD, CANCELLED, REMOVED }
+
+local function is_ending(id)
+  for _, how in ipairs(KINDS) do
+    if redis.call('ZSCORE', K.settling, how .. id) then return true end
+  end
+  return false
+end
+
+local function is_in_line(id) return is_ending(id) or redis.call('ZSCORE', K.settling, 'u' .. id) end
+
+-- Removes links of a job that is gone. @return how many it has looked at
+local function drop_links(id, most)
+  local gone, parents = {}, linked('p', id, most)
+  for _, parent in ipairs(parents) do
+    local n = #gone
+    gone[n + 1], gone[n + 2], gone[n + 3] = 'p' .. id .. parent, 'o' .. parent .. id, 'c' .. parent .. id
+  end
+  local count = #gone / 3
+  for _, child in ipairs(linked('c', id, most - count)) do
+    gone[#gone + 1], gone[#gone + 2] = 'c' .. id .. child, 'p' .. child .. id
+    count = count + 1
+  end
+  call('ZREM', K.links, gone)
+  -- Parents that the pond never knew are noted in `waits` for their children alone.
+  for _, parent in ipairs(parents) do
+    if redis.call('HEXISTS', K.jobs, parent) == 0 and #linked('o', parent, 1) == 0 and not is_in_line(parent) then
+      redis.call('HDEL', K.waits, parent)
+    end
+  end
+  return count
+end
+
+-- One turn of the first in the line. @return how many links it has looked at, 1 at least
+local function take_turn(entry, most)
+  local kind, id, count = string.sub(entry, 1, 1), string.sub(entry, 2), 0
+  local is_over = false
+  if kind ~= 'u' then
+    count = close_links(id, kind, most)
+    is_over = count < most
+  elseif not is_ending(id) then
+    count = drop_links(id, most)
+    is_over = count < most
+    if is_over then redis.call('HDEL', K.waits, id) end
+  end
+  if is_over then redis.call('ZREM', K.settling, entry) else join_line(entry) end
+  return math.max(1, count)
+end
+
+-- Settles up to so many links. @return whether there are more
+local function settle(limit)
+  if not has_waits() then return false end
+  local looked = 0
+  while looked < limit and read_bytes < LARGE do
+    local entry = redis.call('ZRANGE', K.settling, 0, 0)[1]
+    if not entry then return false end
+    looked = looked + take_turn(entry, math.min(TURN, limit - looked))
+  end
+  return redis.call('EXISTS', K.settling) == 1
+end
+
+-- A job lives again, or is linked anew, of whose earlier end something is left in the line: that is done now.
+local function settle_all_of(id)
+  if redis.call('EXISTS', K.settling) == 0 then return end
+  local name = QUEUE
+  for _, kind in ipairs({ DONE, DEAD, CANCELLED, REMOVED, 'u' }) do
+    while redis.call('ZSCORE', K.settling, kind .. id) do take_turn(kind .. id, STEP) end
+  end
+  if name then at(name) end
+end

@@ -4,22 +4,18 @@
 -- @include grouped.lua
 -- @include limits.lua
 -- stats: what people look at.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched
---      held blocked awaiting
 -- Head: minutes.
 -- In:  nothing.
--- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
---      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see
+-- Out: nothing: there is no such queue; else [map], MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
+--      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; lastClaim: ms since a worker of it was last heard of; operator: see
 --      configure.lua; minutes: lists as `record` keeps them, of the last minutes; over 60: of all time. Absent: none.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
 --      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
-local K = keys_of(
-  'queue jobs states scheduled running pages waiting done dead cancelled histograms '
-    .. 'limits lines slots groups names touched held blocked awaiting')
-local minutes = HEAD[6]
+local minutes = HEAD[5]
 local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'operator')
-local oldest = math.huge
+if redis.call('SISMEMBER', K.queues, QUEUE) == 0 then return {} end
+local oldest, claimed = math.huge, tonumber(redis.call('HGET', K.claimed, QUEUE) or nil)
 
 for priority = 9, 0, -1 do
   local from, to = scores_of(priority)
@@ -89,11 +85,11 @@ end
 local out = {
   paused = settings[1] == '1', capacity = tonumber(settings[2]), counts = counts_now(), totals = totals_now(),
   oldestWaiting = oldest < math.huge and math.max(0, NOW - oldest) or nil,
-  nextStart = 0, groupsAtLimit = 0, groupsHeld = 0, operator = settings[5] or nil, minutes = {},
+  nextStart = 0, lastClaim = claimed and math.max(0, NOW - claimed) or nil, groupsAtLimit = 0, groupsHeld = 0, operator = settings[5] or nil, minutes = {},
 }
 if settings[4] then
   local grouped = settings[4] == 'groups'
-  local limits = limits_of(K, grouped)
+  local limits = limits_of(grouped)
   if grouped then out.groupsAtLimit, out.groupsHeld = groups_now(limits) end
   local list = limits.settings
   if list[1] or list[2] or grouped then out.limits = list end

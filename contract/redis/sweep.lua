@@ -1,137 +1,170 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
--- @include links.lua
+-- @include graph.lua
 -- @include endings.lua
 -- @include once.lua
+-- @include stopping.lua
+-- @include settle.lua
 -- @include grouped.lua
 -- @include limits.lua
 -- @include backlog.lua
--- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
---      names blocked touched unused remembered parents children ended graphs staged @due @ends
--- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
+-- @include scheduled.lua
+-- sweep: what time alone brings about, in the whole pond.
+-- Head: limit: at most so many jobs of each kind of work; schedules: most schedules that are told.
 -- In:  nothing.
--- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, and remembered keys, whether to forget them.
---      more: 1 if it left something to another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is
---      dead. Then links, among them graphs that are to be decided: `graph`, its id, the part that decides, or, where its jobs are to be
---      started, nothing.
--- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
---      more to do.
+-- Out: [now, promoted, expired, more, next, queues, lost, schedules, changed]. more: 1 if it left something to another call at once. next: ms
+--      until the next scheduled job is due or schedule fires, or -1. queues: how many there are. lost: a list, four items per lost claim:
+--      id, queue, attempt, 1 if the job is dead. schedules: a list, two items for each that is due, longest due first, then by name: its
+--      name and its value. changed: a list, two items per queue: its name, 1 if jobs began to wait.
+-- Invariant: costs what is due, not how many queues, groups or jobs there are. Any number of processes may sweep at once. Afterwards `due` and
+--      `ends` tell when there is more to do.
 
-local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
-    .. 'limits lines slots groups names blocked touched unused remembered parents children ended graphs staged @due @ends')
-local promote, lose, expire, forget_most = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
-local promoted, expired, out, finished = 0, 0, { 0, 0, 0, 0 }, {}
-local keep_done, limited = keep(K, true)
-local keep_dead = keep(K, false)
-may_write(K)
+local limit, most_schedules = math.min(HEAD[5], 500), HEAD[6]
+local MOST_QUEUES = 50 -- in one call
+local promoted, expired, lost, forgotten, settled, more = 0, 0, {}, 0, 0, 0
+may_write()
 
 -- Ids up to a time, soonest first.
-local function until_time(key, time, limit)
-  if limit <= 0 then return {} end
-  return redis.call('ZRANGEBYSCORE', key, '-inf', text(time), 'LIMIT', 0, limit)
+local function until_time(key, time, count)
+  if count <= 0 then return {} end
+  return redis.call('ZRANGEBYSCORE', key, '-inf', text(time), 'LIMIT', 0, count)
 end
 
-for _, id in ipairs(until_time(K.scheduled, NOW, promote)) do
-  if read_bytes >= LARGE then break end
-  redis.call('ZREM', K.scheduled, id)
-  local state, list = state_of(K, id), facts_of(K, id)
-  put_state(K, id, 'waiting', state[2], state[3], state[4], state[5], 0, state[7])
-  enter(list[3], list[1], id, list[5], list[9])
-  promoted = promoted + 1
-end
-
-for _, id in ipairs(until_time(K.running, NOW, lose)) do
-  if read_bytes >= LARGE then break end
-  redis.call('ZREM', K.running, id)
-  local state, list = state_of(K, id), facts_of(K, id)
-  local dead = state[3] >= list[4]
-  if GROUPED then free_slot(list[5]) end
-  out[#out + 1], out[#out + 2], out[#out + 3] = id, state[3], dead and 1 or 0
-  if not dead then
-    put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
+local function promote()
+  for _, id in ipairs(until_time(K.scheduled, NOW, limit - promoted)) do
+    if read_bytes >= LARGE then break end
+    redis.call('ZREM', K.scheduled, id)
+    local state, list = state_of(id), facts_of(id)
+    put_state(id, 'waiting', state[2], state[3], state[4], state[5], 0, state[7])
     enter(list[3], list[1], id, list[5], list[9])
-  else
-    unkey(K, id, list, true)
-    finished[#finished + 1] = id
-    end_parent(K, id, DEAD)
-    if keep_dead == 0 then
-      forget(K, { id })
+    promoted, Q.came = promoted + 1, true
+  end
+  Q.moves = true
+end
+
+local function end_leases()
+  for _, id in ipairs(until_time(K.running, NOW, limit - #lost / 4)) do
+    if read_bytes >= LARGE then break end
+    redis.call('ZREM', K.running, id)
+    local state, list = state_of(id), facts_of(id)
+    local is_dead, n = state[3] >= list[4], #lost
+    if GROUPED then free_slot(list[5]) end
+    lost[n + 1], lost[n + 2], lost[n + 3], lost[n + 4] = id, QUEUE, state[3], is_dead and 1 or 0
+    add_total('lost')
+    Q.stirs = true
+    if not is_dead then
+      put_state(id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
+      enter(list[3], list[1], id, list[5], list[9])
+      Q.came = true
     else
-      redis.call('HSET', K.errors, id,
-        cmsgpack.pack({ 'LeaseLost', 'MillpondError', 'Worker ' .. state[7] .. ' fell silent.' }))
-      put_state(K, id, 'dead', state[2], state[3], state[4], state[5], NOW, state[7])
-      redis.call('ZADD', K.dead, NOW, id)
+      unkey(id, list, true)
+      note_ended(id)
+      add_total('dead')
+      end_parent(id, DEAD)
+      if Q.keep_dead == 0 then
+        forget({ id })
+      else
+        local failure = { 'LeaseLost', 'MillpondError', 'Worker ' .. state[7] .. ' fell silent.' }
+        redis.call('HSET', K.errors, id, cmsgpack.pack(failure))
+        put_state(id, 'dead', state[2], state[3], state[4], state[5], NOW, state[7])
+        redis.call('ZADD', K.dead, NOW, id)
+      end
     end
   end
 end
 
-if GROUPED then freed_slots(K) end
-
-local kept = { [K.done] = keep_done, [K.dead] = keep_dead, [K.cancelled] = keep_dead }
-for _, key in ipairs({ K.done, K.dead, K.cancelled }) do
-  local ids = until_time(key, NOW - kept[key], expire - expired)
-  if #ids > 0 then
-    call('ZREM', key, ids)
-    forget(K, ids)
-    expired = expired + #ids
+local function expire()
+  for state, kept in pairs({ done = Q.keep_done, dead = Q.keep_dead, cancelled = Q.keep_dead }) do
+    local ids = until_time(K[state], NOW - kept, limit - expired)
+    if #ids > 0 then
+      call('ZREM', K[state], ids)
+      forget(ids)
+      expired = expired + #ids
+    end
   end
 end
 
 -- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind.
-for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
-  local _, list = cmsgpack.unpack_one(redis.call('HGET', K.claims, worker))
-  if math.abs(NOW - list[2]) > 600000 then redis.call('HDEL', K.claims, worker) end
-end
-
-count_total(K, 'lost', (#out - 4) / 3)
-count_total(K, 'dead', #finished)
-if entered(K) then wake(K)
-elseif limited and #finished > 0 then freed_bell(K) end
-finished_bell(K, finished)
-
-local backlog = false
-if GROUPED then
-  local limits = limits_of(K, true)
-  backlog = move_backlog(K, limits)
-  out[3] = limits.forget_groups(forget_most)
-end
-out[3] = out[3] + forget_keys(K, forget_most - out[3])
-
-note_due(K)
-local soonest = math.huge
-local function sooner(time, kept)
-  if time then soonest = math.min(soonest, time + kept) end
-end
-local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) end
-if backlog then sooner(NOW, 0) end
-sooner(head_score(K.running), 0)
-if GROUPED then sooner(head_score(K.unused), 0) end
-sooner(head_score(K.remembered), 0)
-for key, kept_for in pairs(kept) do sooner(head_score(key), kept_for) end
-if read_bytes >= LARGE then out[4] = 1 end
-
--- What is to be done elsewhere: parents that have ended, and graphs whose client fell silent.
-local UNDECIDED = 60000
-local told = { 'links' }
-local function tell_graphs()
-  for _, graph in ipairs(redis.call('HRANDFIELD', K.staged, 100)) do
-    local time = tonumber(redis.call('ZSCORE', K.graphs, graph) or nil)
-    if not time then
-      told[#told + 1] = { 'graph', graph, '' }
-    elseif time <= NOW - UNDECIDED then
-      local staged = redis.call('HGET', K.staged, graph)
-      told[#told + 1] = { 'graph', graph, string.sub(staged, 3, 2 + string.byte(staged, 2)) }
-    end
-    sooner(time and math.max(time + UNDECIDED, NOW) or NOW, 0)
+local function forget_claims()
+  for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
+    local _, list = cmsgpack.unpack_one(redis.call('HGET', K.claims, worker))
+    if math.abs(NOW - list[2]) > 600000 then redis.call('HDEL', K.claims, worker) end
   end
 end
-tell_ended(K, told)
-tell_graphs()
-if redis.call('EXISTS', K.ended) == 1 then sooner(NOW, 0) end
-if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
-out[1], out[2] = promoted, expired
-if #told > 1 then out[#out + 1] = told end
-return out
+
+-- When there is more to do in the queue.
+local function note_next(has_backlog)
+  local soonest = has_backlog and NOW or math.huge
+  local function sooner(key, kept)
+    local time = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    if time then soonest = math.min(soonest, time + kept) end
+  end
+  sooner(K.running, 0)
+  if GROUPED then sooner(K.unused, 0) end
+  sooner(K.remembered, 0)
+  sooner(K.done, Q.keep_done)
+  sooner(K.dead, Q.keep_dead)
+  sooner(K.cancelled, Q.keep_dead)
+  if soonest < math.huge then redis.call('ZADD', K.ends, text(soonest), QUEUE) else redis.call('ZREM', K.ends, QUEUE) end
+end
+
+local function sweep_queue()
+  know()
+  promote()
+  end_leases()
+  expire()
+  forget_claims()
+  local has_backlog = false
+  flush_queue()
+  if GROUPED then
+    local limits = limits_of(true)
+    has_backlog = move_backlog(limits)
+    forgotten = forgotten + limits.forget_groups(limit - forgotten)
+  end
+  forgotten = forgotten + forget_keys(limit - forgotten)
+  note_next(has_backlog)
+end
+
+local count = 0
+for _, key in ipairs({ K.due, K.ends }) do
+  for _, name in ipairs(until_time(key, NOW, MOST_QUEUES)) do
+    if not visited[name] and read_bytes < LARGE then
+      at(name)
+      sweep_queue()
+    end
+    count = count + 1
+  end
+  if count >= MOST_QUEUES then more = 1 end
+end
+if settle(STEP) then more = 1 end
+flush()
+if read_bytes >= LARGE or math.max(promoted, #lost / 4, expired, forgotten) >= limit then more = 1 end
+
+-- Workers that were not heard of for a minute: a few at a time, so that it costs the same with many.
+local workers = redis.call('HRANDFIELD', K.workers, 8, 'WITHVALUES')
+for i = 1, #workers, 2 do
+  local is_heard = false
+  for _, entry in ipairs(cmsgpack.unpack(workers[i + 1])) do is_heard = is_heard or NOW - entry[7] <= 60000 end
+  if not is_heard then redis.call('HDEL', K.workers, workers[i]) end
+end
+
+local schedules, bytes = {}, 0
+for _, name in ipairs(until_time(K.nextFirings, NOW, most_schedules)) do
+  local value = redis.call('HGET', K.schedules, name) or ''
+  schedules[#schedules + 1], schedules[#schedules + 2] = name, value
+  bytes = bytes + #value
+  if bytes >= LARGE then break end
+end
+
+local next_time = math.huge
+local due = redis.call('ZRANGE', K.due, 0, 0, 'WITHSCORES')[2]
+if due then next_time = math.max(0, due - NOW) end
+local firing = redis.call('ZRANGEBYSCORE', K.nextFirings, '(' .. text(NOW), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+if firing then next_time = math.min(next_time, firing - NOW) end
+
+local changed = {}
+for _, q in ipairs(order) do changed[#changed + 1], changed[#changed + 2] = q.name, (q.came or q.unasked) and 1 or 0 end
+return {
+  NOW, promoted, expired, more, next_time < math.huge and next_time or -1, redis.call('SCARD', K.queues), lost, schedules, changed,
+}

@@ -1,8 +1,7 @@
 -- Whose turn it is: what a claim of a queue with limits reads and takes, by contract/operations.md, "Limits and turns".
--- Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, slots, groups, names, touched, tickets, held, unused, @ends.
 
 -- What `head_of` is for a queue without limits. `retry_after()`: ms until another claim may bring more, -1: not known.
-local function turns_of(K, limits, grouped, min_priority, per_group)
+local function turns_of(limits, grouped, min_priority, per_group)
   local SET_BACK = 1000 -- ms: a claim that is this much before the last one shows that the clock was set back
   local MOST_GROUPS = 1000 -- that one call looks at, beside those of which it starts jobs
   local wait, short = limits.startable(1), false
@@ -16,7 +15,7 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
 
   -- Without groups.
   if not grouped then
-    local plain_read, plain_take, plain_unread = head_of(K, min_priority)
+    local plain_read, plain_take, plain_unread = head_of(min_priority)
     local function read(count)
       if wait ~= 0 then return {} end
       if not limits.settings[2] then
@@ -74,7 +73,7 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
   if wait == 0 then
     if NOW < (tonumber(limits.hash.claimed) or 0) - SET_BACK then limits.hash.relook = '-' end
     redis.call('HSET', K.limits, 'claimed', NOW)
-    short = move_backlog(K, limits)
+    short = move_backlog(limits)
     short = place_all(redis.call('SPOP', K.touched, MOST_GROUPS)) or short
     short = place_all(redis.call('ZRANGEBYSCORE', K.held, '-inf', text(NOW), 'LIMIT', 0, MOST_GROUPS)) or short
     short = look_again() or short
@@ -147,7 +146,7 @@ local function turns_of(K, limits, grouped, min_priority, per_group)
   local function take_lines()
     call('ZREM', K.lines, lines)
     limits.changed = limits.changed or #started > 0
-    leave_pages(K, started)
+    leave_pages(started)
     limits.save()
   end
   return read_lines, take_lines, retry_after

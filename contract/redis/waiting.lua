@@ -1,4 +1,4 @@
--- The waiting jobs of a partition, by priority and place: `pages` and `waiting`, whose layout is told in common.lua.
+-- The waiting jobs of a queue, by priority and place: `pages` and `waiting`, whose layout is in common.lua.
 -- Jobs enter and leave at any place. A page costs what its jobs do, so every step here is bounded by the pages that it touches.
 
 local PAGE = 90 -- places in a page
@@ -28,45 +28,47 @@ local function line_entry(group, priority, place, id, cost)
   return struct.pack('>c0BBI6c16I4', group or '', 0, 9 - priority, place, id, cost or 1)
 end
 
--- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
-local entering, entering_count, entering_lines, entering_groups
-local last_page, last_priority, last_number
-local function none_enters()
-  entering, entering_count, entering_lines, entering_groups, last_number = {}, 0, {}, {}, nil
-end
-none_enters()
-
+-- Jobs of the queue that begin to wait in this call: `enter` each, then `entered` once.
 local function enter(priority, place, id, group, cost)
+  local E = Q.entering
+  if not E then
+    E = { pages = {}, count = 0, lines = {}, groups = {} }
+    Q.entering = E
+  end
   if GROUPED then
-    entering_lines[#entering_lines + 1] = '0'
-    entering_lines[#entering_lines + 1] = line_entry(group, priority, place, id, cost)
-    entering_groups[#entering_groups + 1] = group or ''
+    E.lines[#E.lines + 1] = '0'
+    E.lines[#E.lines + 1] = line_entry(group, priority, place, id, cost)
+    E.groups[#E.groups + 1] = group or ''
   end
   local at = place % PAGE
   local number = (place - at) / PAGE
-  if number ~= last_number or priority ~= last_priority then
+  local page = E.page
+  if number ~= E.number or priority ~= E.priority then
     local name, score = page_at(priority, place)
-    last_page = entering[name]
-    if not last_page then
-      last_page = { score = score, last = -1, count = 0 }
-      entering[name] = last_page
+    page = E.pages[name]
+    if not page then
+      page = { score = score, last = -1, count = 0 }
+      E.pages[name] = page
     end
-    last_priority, last_number = priority, number
+    E.page, E.priority, E.number = page, priority, number
   end
-  if at < last_page.last then last_page.unsorted = true end
-  last_page.last = at
-  last_page.count = last_page.count + 1
-  last_page[last_page.count] = string.char(at) .. id
-  entering_count = entering_count + 1
+  if at < page.last then page.unsorted = true end
+  page.last = at
+  page.count = page.count + 1
+  page[page.count] = string.char(at) .. id
+  E.count = E.count + 1
 end
 
 local function by_place(a, b) return string.byte(a) < string.byte(b) end
 
 -- @return whether any did
-local function entered(K)
-  if entering_count == 0 then return false end
+local function entered()
+  local E = Q.entering
+  if not E then return false end
+  Q.entering = nil
   local pages, scores = {}, {}
-  for name, added in pairs(entering) do
+  for name, added in pairs(E.pages) do
+    scores[#scores + 1], scores[#scores + 2] = text(added.score), name
     local page = redis.call('HGET', K.pages, name) or ''
     local last = page ~= '' and string.byte(page, -ENTRY) or -1
     if added.unsorted then table.sort(added, by_place) end
@@ -76,29 +78,20 @@ local function entered(K)
       table.sort(entries, by_place)
       page, added = '', entries
     end
-    pages[#pages + 1] = name
-    pages[#pages + 1] = page .. table.concat(added)
-    scores[#scores + 1] = text(entering[name].score)
-    scores[#scores + 1] = name
+    pages[#pages + 1], pages[#pages + 2] = name, page .. table.concat(added)
   end
   call('HSET', K.pages, pages)
   call('ZADD', K.waiting, scores)
   if GROUPED then
-    call('ZADD', K.lines, entering_lines)
-    call('SADD', K.touched, entering_groups)
+    call('ZADD', K.lines, E.lines)
+    call('SADD', K.touched, E.groups)
   end
-  redis.call('HINCRBY', K.queue, 'waiting', entering_count)
-  none_enters()
+  redis.call('HINCRBY', K.queue, 'waiting', E.count)
   return true
 end
 
-local function remove_page(K, name)
-  redis.call('HDEL', K.pages, name)
-  redis.call('ZREM', K.waiting, name)
-end
-
 -- Jobs wait no more: of each, 9 minus the priority, place, id. Each page is cut once: what is adjacent in it goes as one piece.
-local function leave_pages(K, jobs)
+local function leave_pages(jobs)
   if #jobs == 0 then return end
   local names, own_jobs, by_number = {}, {}, {}
   for i = 1, #jobs, 3 do
@@ -138,8 +131,8 @@ local function leave_pages(K, jobs)
 end
 
 -- One job waits no more.
-local function leave(K, priority, place, id, group, cost)
-  leave_pages(K, { 9 - priority, place, id })
+local function leave(priority, place, id, group, cost)
+  leave_pages({ 9 - priority, place, id })
   if GROUPED then
     local name = group or ''
     redis.call('ZREM', K.lines, line_entry(group, priority, place, id, cost))
@@ -153,7 +146,7 @@ end
 
 -- @return up to so many ids in the order of claiming, from the page of this rank on. passes(priority, number, entry): whether one counts;
 -- nil: all
-local function first_waiting(K, rank, limit, passes)
+local function first_waiting(rank, limit, passes)
   local ids = {}
   while #ids < limit do
     local name = redis.call('ZRANGE', K.waiting, rank, rank)[1]
@@ -170,7 +163,7 @@ end
 
 -- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`:
 -- not the last one after all. `take()`: what was read waits no more.
-local function head_of(K, min_priority)
+local function head_of(min_priority)
   local names, next_name, page, at, taken, emptied = {}, 1, '', 1, 0, {}
   local seen = 0
   local function read(count)

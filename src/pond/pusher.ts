@@ -12,14 +12,13 @@
 import type { BatcherLimits } from '../batch/batcher.ts'
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { Store } from '../store.ts'
-import { MillpondError } from '../values/errors/errors.ts'
 import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
 import { batches, bytesOf, MAX_PUSH } from './push.ts'
 
 /** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
 const PATIENCE = 100
 
-/** Jobs that go in one call, of one part of the store. */
+/** Jobs that go in one call. */
 interface Push {
   jobs: readonly NewJob[]
   /** The jobs before these, of the same `pushMany`, and whether all of them were stored; undefined: there are none. */
@@ -45,27 +44,22 @@ export class Pusher {
 
   /** Rejects as `push` of a store does. */
   push(job: NewJob): Promise<PushOutcome[]> {
-    return this.#batcher.add(this.#partOf(job), { jobs: [job], after: undefined }, bytesOf(job))
+    return this.#batcher.add(this.#laneOf(job), { jobs: [job], after: undefined }, bytesOf(job))
   }
 
   /**
-   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs,
-   * no further one is made (of the same part of the store, where it has parts).
+   * Pushes many jobs of a queue, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made.
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
-    const last = new Map<string, NonNullable<Push['after']>>()
+    let after: Push['after']
     return [...batches(jobs)].map((batch) => {
-      const parts = [...Map.groupBy(batch, (job) => this.#partOf(job))]
-      const answers = parts.map(([part, own]) => {
-        const push: Push = { jobs: own, after: last.get(part) }
-        const answer = this.#add(part, push)
-        const isWhole = (outcomes: PushOutcome[]) => outcomes.length > 0 && outcomes.every(isStored)
-        last.set(part, { push, isStored: answer.then(isWhole, () => false) })
-        return answer
-      })
-      const [only, ...others] = answers
-      return only !== undefined && others.length === 0 ? only : merged(batch, parts, answers)
+      const push: Push = { jobs: batch, after }
+      const bytes = batch.reduce((sum, job) => sum + bytesOf(job), 0)
+      const answer = this.#batcher.add(this.#laneOf(batch[0]), push, bytes, batch.length)
+      const isWhole = (outcomes: PushOutcome[]) => outcomes.length > 0 && outcomes.every(isStored)
+      after = { push, isStored: answer.then(isWhole, () => false) }
+      return answer
     })
   }
 
@@ -81,9 +75,8 @@ export class Pusher {
     return this.#batcher.flushed()
   }
 
-  #add(part: string, push: Push): Promise<PushOutcome[]> {
-    const bytes = push.jobs.reduce((sum, job) => sum + bytesOf(job), 0)
-    return this.#batcher.add(part, push, bytes, push.jobs.length)
+  #laneOf(job: NewJob | undefined): string {
+    return job === undefined ? '' : (this.#store.laneOf?.(job) ?? '')
   }
 
   async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
@@ -106,34 +99,6 @@ export class Pusher {
       return own
     })
   }
-
-  #partOf(job: NewJob): string {
-    return this.#store.parts?.ofJob(job) ?? ''
-  }
 }
 
 const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed' && status !== 'orphan'
-
-/** The outcomes of all parts, in the order of the jobs. Where a part failed, its jobs have its error. */
-async function merged(
-  batch: readonly NewJob[],
-  parts: readonly [string, readonly NewJob[]][],
-  answers: readonly Promise<PushOutcome[]>[],
-): Promise<PushOutcome[]> {
-  const settled = await Promise.allSettled(answers)
-  const outcomes = new Map<NewJob, PushOutcome>()
-  for (const [index, [, jobs]] of parts.entries()) {
-    const answer = settled[index]
-    for (const [at, job] of jobs.entries()) {
-      const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
-      if (outcome !== undefined) outcomes.set(job, outcome)
-    }
-  }
-  return batch.flatMap((job) => outcomes.get(job) ?? [])
-}
-
-/** @throws what is no error of Millpond */
-function failed({ id }: NewJob, error: unknown): PushOutcome {
-  if (error instanceof MillpondError) return { status: 'failed', id, error }
-  throw error
-}

@@ -75,18 +75,8 @@ export class Leases {
     this.#report = this.#logged = undefined
   }
 
-  /**
-   * A call does not wait for the one before: if a lost answer held up the next extension, leases would end. Each part of the store gets a
-   * call of its own, so that a silent part does not hold up the others.
-   */
+  /** A call does not wait for the one before: if a lost answer held up the next extension, leases would end. */
   async extend(attempts: Attempt[]): Promise<void> {
-    const { parts } = this.#store
-    if (parts === undefined) return this.#extend(attempts)
-    const byPart = Map.groupBy(attempts, ({ claimed }) => parts.ofClaim(claimed))
-    await Promise.all([...byPart.values()].map((own) => this.#extend(own)))
-  }
-
-  async #extend(attempts: Attempt[]): Promise<void> {
     if (attempts.length === 0) return
     const extensions = attempts.map(({ claimed, unreported, unsentLog }) => ({
       id: claimed.id,

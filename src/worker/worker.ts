@@ -31,7 +31,7 @@ import { batchRunner } from './batch-runner.ts'
 import { type BatchSettings, batchSlots } from './batch-slots.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { type Ending, released, type Untold } from './ending.ts'
-import { EndingParts } from './ending-parts.ts'
+import { EndingBatches } from './ending-batches.ts'
 import type { Isolated } from './isolated/index.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
@@ -86,7 +86,7 @@ export class Worker implements AsyncDisposable {
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
   readonly #leases: Leases
-  readonly #endings: EndingParts
+  readonly #endings: EndingBatches
   /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
   #cancelBells = 0
   #cancelBellsAtClaim = 0
@@ -140,7 +140,7 @@ export class Worker implements AsyncDisposable {
       lost: (attempt, reason) => this.#claimLost(attempt, reason),
       trouble,
     })
-    this.#endings = new EndingParts(store, queue, (ending, outcome) => this.#endingAnswered(ending, outcome), trouble)
+    this.#endings = new EndingBatches(store, queue, (ending, outcome) => this.#endingAnswered(ending, outcome), trouble)
     this.#pollTimer = setInterval(() => this.#poll(), POLL)
     this.#planFlushAndClaim()
   }

@@ -34,8 +34,6 @@ export interface StoreUnderTest {
   sample?: number
   /** Why jobs become due by another clock than that of the options: tests that set the clock for delays are skipped with this reason. */
   ownClock?: string
-  /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
-  idsPerQueue?: string
   /** Why it answers otherwise than these vectors want: by the vector's name, or by the capability that the vectors need. */
   differs?: Record<string, string>
 }
@@ -58,7 +56,6 @@ function redis(name: 'redis' | 'redis-cluster', modelRuns: number, sample = 1): 
     sample,
     skip: missingReason(name),
     modelRuns,
-    idsPerQueue: 'a script reaches the keys of one queue, so that a cluster may keep each queue elsewhere',
     open: (options = {}) => openRedis(urlOf(name), options),
   }
 }

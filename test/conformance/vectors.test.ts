@@ -9,7 +9,7 @@ const vectors = loadVectors()
 /** On stores with a file or a server, one of so many: for runs whose matter is another. 1: all, also on those that have a sample. */
 const EVERY = process.env.MILLPOND_TEST_VECTORS_EVERY
 
-for (const { name, skip, idsPerQueue, ownClock, differs, sample = 1, open } of [...stores, plain]) {
+for (const { name, skip, ownClock, differs, sample = 1, open } of [...stores, plain]) {
   const every = Number(EVERY ?? sample)
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of name === 'memory' ? vectors : vectors.filter((_, n) => n % every === 0)) {
@@ -20,9 +20,7 @@ for (const { name, skip, idsPerQueue, ownClock, differs, sample = 1, open } of [
           const reason = [vector.name, ...(vector.needs ?? [])].map((name) => differs?.[name]).find(Boolean)
           if (reason !== undefined) return t.skip(reason)
           for (const need of vector.needs ?? []) {
-            if (need === 'ids of all queues') {
-              if (idsPerQueue !== undefined) return t.skip(idsPerQueue)
-            } else if (!store.capabilities[need]) return t.skip(`the store lacks ${need}`)
+            if (!store.capabilities[need]) return t.skip(`the store lacks ${need}`)
           }
           if (ownClock !== undefined && vector.needs?.includes('delays')) return t.skip(ownClock)
           await replay(vector, store, clock)

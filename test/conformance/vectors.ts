@@ -21,7 +21,7 @@ export interface Vector {
   name: string
   about: string
   /** What a store may lack: then the vector is not for it. */
-  needs?: readonly (keyof Capabilities | 'ids of all queues')[]
+  needs?: readonly (keyof Capabilities)[]
   steps: Step[]
 }
 

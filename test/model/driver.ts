@@ -23,15 +23,12 @@ export class Driver {
   readonly #store: Store
   readonly #model = new Model()
   readonly #clock: { now: number }
-  readonly #idsPerQueue: boolean
   /** Every claim ever, the latest first. */
   readonly #claims: (Hold & { queue: string })[] = []
 
-  /** @param idsPerQueue the store knows an id within its queue only: then each id is pushed to one queue */
-  constructor(store: Store, clock: { now: number }, idsPerQueue = false) {
+  constructor(store: Store, clock: { now: number }) {
     this.#store = countingFences(store)
     this.#clock = clock
-    this.#idsPerQueue = idsPerQueue
   }
 
   async run(operations: readonly Operation[]): Promise<void> {
@@ -59,20 +56,14 @@ export class Driver {
         // Which one an id stands for that is there twice is open.
         const graphs = capabilities.graphs && new Set(operation.jobs.map(({ id }) => id)).size === operation.jobs.length
         const named = (at: number, number: number) => this.#parent(operation.jobs.slice(0, at), number)
-        const queueOf = ({ id, queue }: { id: string; queue: string }) =>
-          this.#idsPerQueue ? (IDS.indexOf(id) % 2 === 0 ? 'p' : 'q') : queue
-        // Where each queue is elsewhere, a job has its key and its room for a moment before a failed parent of another queue cancels it.
-        const hasFailed = (id: string, queue: string) =>
-          this.#idsPerQueue && this.#model.jobs.some((job) => job.id === id && job.queue !== queue && isFailed(job))
         const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }, at) => ({
           ...job,
           ...(once && job.key !== null && capabilities.once && { once }),
-          queue: queueOf(job),
           runAt: job.runAt === null ? null : now + job.runAt,
           ...(graphs &&
             after &&
             !once?.follow && {
-              after: after.map((number) => named(at, number)).filter((id) => !hasFailed(id, queueOf(job))),
+              after: after.map((number) => named(at, number)),
               onDead,
             }),
           ...(graphs && within !== undefined && { within: named(at, within) }),
@@ -404,4 +395,3 @@ function sorted(stats: readonly (QueueStats | ModelStats)[]) {
     .sort((a, b) => a.queue.localeCompare(b.queue))
 }
 
-const isFailed = ({ state }: JobRecord): boolean => state === 'dead' || state === 'cancelled'

@@ -16,7 +16,7 @@ const times = Number(process.env.MILLPOND_MODEL_TIMES ?? 1)
 // Shrinking stops here, so that a run with a time limit of its own still prints the seed.
 const LONGEST_RUN = 100_000 * times
 
-for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
+for (const { name, skip, open, modelRuns } of stores) {
   const reason = modelRuns === 0 && 'it lacks too much, or differs in places (test/stores/spill-random.test.ts)'
   describe(`model: ${name}`, { skip: skip || reason }, () => {
     const numRuns = modelRuns * times
@@ -26,7 +26,7 @@ for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
         const clock = { now: EPOCH }
         const { store, dispose } = await open({ clock: () => clock.now })
         try {
-          await new Driver(store, clock, idsPerQueue !== undefined).run(operations)
+          await new Driver(store, clock).run(operations)
         } finally {
           await dispose()
         }

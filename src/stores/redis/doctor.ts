@@ -5,9 +5,8 @@ import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
-import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
-import { numberIn } from './wire.ts'
+import { dataVersion } from './version.ts'
 
 /** Of `maxmemory`, from which on pushes will soon be refused. */
 const NEARLY_FULL = 0.85
@@ -16,7 +15,6 @@ const FRAGMENTED = { ratio: 2, bytes: 256 * 1024 * 1024 }
 
 interface Server {
   calls: Calls
-  queues: Queues
   settings: Settings
   /** `INFO` of every master. */
   infos: readonly string[]
@@ -41,9 +39,9 @@ export async function examine(url: string): Promise<Finding[]> {
 
 export async function schemaState(url: string): Promise<SchemaState> {
   return withServer(url, async (server) => {
-    const { found, newest } = await dataVersion(server)
+    const { found, known } = await dataVersion(server.calls)
     // The first queue that is made writes it.
-    return { found, newest, isCurrent: found === newest || found === 0 }
+    return { found, newest: known, isCurrent: found === known }
   })
 }
 
@@ -59,33 +57,22 @@ async function connected<T>(url: string, use: (server: Server) => Promise<T>): P
     const calls = new Calls(client, { ...settings, wait: 0 })
     await calls.connected()
     const infos = await Promise.all(mastersOf(client).map((node) => node.info()))
-    return await use({ calls, queues: new Queues(calls, settings), settings, infos })
+    return await use({ calls, settings, infos })
   } finally {
     client.disconnect()
   }
 }
 
-async function dataVersion({ calls, queues }: Server): Promise<{ found: number; newest: number }> {
-  const [found, newest] = await calls.script('opened', queues.registryOf('opened'), [])
-  return { found: numberIn(found), newest: numberIn(newest) }
-}
-
 async function versions(server: Server): Promise<Finding[]> {
   const versions = [...new Set(server.infos.map((info) => fieldOf(info, 'redis_version') ?? 'unknown'))]
-  const { found, newest } = await dataVersion(server)
+  const { found, known } = await dataVersion(server.calls)
   const text = `Redis ${versions.join(', ')}, data of version ${found}`
   if (versions.some(isTooOld)) {
     return [{ check: 'version', level: 'problem', text, action: 'use Redis 6.2 or later, or Valkey' }]
   }
-  if (found > newest) {
-    return [
-      {
-        check: 'version',
-        level: 'problem',
-        text: `${text}; this Millpond knows ${newest}`,
-        action: 'upgrade this Millpond',
-      },
-    ]
+  if (found !== known) {
+    const action = found > known ? 'upgrade this Millpond' : 'use another prefix: this Millpond cannot read older data'
+    return [{ check: 'version', level: 'problem', text: `${text}; this Millpond knows ${known}`, action }]
   }
   return [{ check: 'version', level: 'ok', text }]
 }
@@ -204,14 +191,12 @@ function replicas({ infos, settings }: Server): Finding[] {
   ]
 }
 
-async function leases({ queues, calls }: Server): Promise<Finding[]> {
-  const all = [...(await queues.all()).values()].flat()
+async function leases({ calls, settings }: Server): Promise<Finding[]> {
+  const start = `{${settings.prefix}}:`
+  const queues = await calls.command('smembers', `${start}queues`)
   let over = 0
-  for (const partition of all) {
-    const limit = Date.now() - STUCK
-    over += Number(
-      await calls.command(partition.tag, 'zcount', `${partition.tag}:${partition.part}:running`, '-inf', limit),
-    )
+  for (const queue of Array.isArray(queues) ? queues : []) {
+    over += Number(await calls.command('zcount', `${start}${queue}:running`, '-inf', Date.now() - STUCK))
   }
   return [leaseFinding(over)]
 }

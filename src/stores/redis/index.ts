@@ -5,11 +5,12 @@
  * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the
  * URL's query or as the second argument:
  * - `prefix` (`millpond`): what all keys begin with; stores of different prefixes share nothing.
- * - `partitions` (1): into how many parts, and so hash slots of a cluster, a queue that comes into being is split.
- * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.
+ * - `wait` (0): how many replicas must have what a call has written before it is acknowledged.
  * - `timeout` (5000): ms until a call without an answer is rejected with `StoreUnavailable`.
  * - `sentinelUsername`, `sentinelPassword`: what the sentinels want; those of the URL are the server's.
  * - `client`: a Redis or Cluster of ioredis, of which the store makes connections of its own. Only as the second argument.
+ *
+ * All keys of a pond have the hash tag `{PREFIX}`, so each operation is one script and one commit.
  *
  * The path of a call: here → operations/, a file per group → connection/calls.ts → contract/redis/*.lua.
  */
@@ -20,16 +21,11 @@ import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { checkServer, EvictionWatch } from './connection/server.ts'
 import type { StoreContext } from './context.ts'
-import { nothingFound } from './found.ts'
-import { settleLinks } from './links.ts'
 import { Notifier } from './notifier.ts'
-import { partOfClaim, settleClaims } from './operations/claim.ts'
+import { settleClaims } from './operations/claim.ts'
 import { operationsOf } from './operations/index.ts'
-import { Locations } from './partition.ts'
-import { Patience } from './patience.ts'
-import { partOfJob } from './pusher.ts'
-import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
+import { checkVersion } from './version.ts'
 
 const CAPABILITIES: Capabilities = {
   ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, spill: false },
@@ -50,8 +46,8 @@ export const open: OpenStore = async (url, options) => {
   try {
     await Promise.all([calls.connected(), safeCalls.connected()])
     await keepProcessAlive(checkServer(client, settings.where))
+    await checkVersion(calls, settings)
     const context = contextOf(calls, safeCalls, settings, options.clock)
-    await context.queues.checkVersion()
     return storeOf(context)
   } catch (error) {
     client.disconnect()
@@ -66,33 +62,20 @@ function contextOf(
   settings: Settings,
   clock: (() => number) | undefined,
 ): StoreContext {
-  const { prefix, timeout } = settings
-  const context: StoreContext = {
+  const { prefix, timeout, where } = settings
+  return {
     calls,
     safeCalls,
-    queues: new Queues(calls, settings),
     notifier: new Notifier(calls.client, `{${prefix}}:bells`, timeout),
-    settle: (partition, told) => settleLinks(context, partition, told),
-    prefix,
     timeout,
     now: clock ?? (() => null),
     settings: new Map(),
-    locations: new Locations(),
     doubtfulClaims: new Map(),
-    claimedFrom: new WeakMap(),
-    patience: new Patience(),
-    where: settings.where,
-    evictionWatch: new EvictionWatch(),
-    found: nothingFound(),
-    silentBuckets: new Set(),
-    queueCount: 0,
-    awaitedCount: 0,
-    awaitedFrom: Buffer.alloc(0),
-    childless: new Map(),
     doubtfulEndings: new WeakSet(),
-    rounds: 0,
+    where,
+    evictionWatch: new EvictionWatch(),
+    serverAhead: null,
   }
-  return context
 }
 
 function storeOf(context: StoreContext): Store {
@@ -101,7 +84,6 @@ function storeOf(context: StoreContext): Store {
     name: 'redis',
     capabilities: CAPABILITIES,
     operations: operationsOf(context),
-    parts: { ofJob: (job) => partOfJob(context, job), ofClaim: (claim) => partOfClaim(context, claim) },
     listen(listener) {
       context.calls.assertOpen()
       return context.notifier.listen(listener)

@@ -1,22 +1,8 @@
-/** Schedules and firings as Redis keeps them: contract/redis/scheduled.lua, and README.md under "Schedules". */
-import type { NewJob } from '../../values/jobs/records.ts'
+/** Schedules as Redis keeps them: contract/redis/scheduled.lua. */
 import type { ScheduleRecord } from '../../values/schedules/records.ts'
 import { MISSED, type ScheduledJob } from '../../values/schedules/records.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
-import {
-  bytesIn,
-  encodedBytes,
-  encodedIn,
-  idBytes,
-  idText,
-  listBefore,
-  numberIn,
-  numberOrNull,
-  pack,
-  textOrNull,
-  unexpected,
-  unpack,
-} from './wire.ts'
+import { encodedBytes, encodedIn, listBefore, numberIn, numberOrNull, pack, textOrNull, unexpected } from './wire.ts'
 
 const STILL_DECLARED = DEFAULTS.schedule.declared
 
@@ -45,34 +31,6 @@ export function scheduleIn(name: string, bytes: Buffer, now: number): ScheduleRe
     declared: numberIn(seenAt) + STILL_DECLARED > now,
     job: scheduledIn(bytes.subarray(end)),
   }
-}
-
-/** Jobs of one firing mostly have the same data, which are sent once: [data, jobs], each job with the place of its data, from 0. */
-export function firingBytes(jobs: readonly NewJob[]): Buffer {
-  const data = [...new Set(jobs.map((job) => job.data))]
-  const lists = jobs.map((job) => {
-    const { id, queue, priority, delay, runAt, attempts, timeout, group, key, trace, cost = 1 } = job
-    const place = data.indexOf(job.data)
-    return [idBytes(id), queue, priority, delay, runAt, attempts, timeout, group, key, trace, cost, place]
-  })
-  return pack([data.map((each) => Buffer.from(encodedBytes(each))), lists])
-}
-
-/** Of a firing as the hash has it. */
-export function firingIn(bytes: Buffer): NewJob[] {
-  const content = unpack(bytes.subarray(listBefore(bytes).end))
-  if (!Array.isArray(content)) throw unexpected(content, 'a list')
-  const [data, jobs] = content
-  if (!Array.isArray(data) || !Array.isArray(jobs)) throw unexpected(data, 'lists')
-  return jobs.map((job: readonly unknown[]) => {
-    const [id, queue, priority, delay, runAt, attempts, timeout, group, key, trace, cost, place] = job
-    return {
-      ...{ id: idText(bytesIn(id)), queue: textOf(queue), priority: numberIn(priority), delay: numberIn(delay) },
-      ...{ runAt: numberOrNull(runAt), attempts: numberOrNull(attempts), timeout: numberOrNull(timeout) },
-      ...{ group: textOrNull(group), key: textOrNull(key), trace: textOrNull(trace), cost: numberIn(cost) },
-      data: encodedIn(bytesIn(data[numberIn(place)])),
-    }
-  })
 }
 
 function textOf(value: unknown): string {

@@ -3,9 +3,7 @@ import type { StoreOptions } from '../../store.ts'
 import { type ClientSettings, settingsOf } from '../redis-client/settings.ts'
 
 export interface Settings extends ClientSettings {
-  /** How many partitions a queue that comes into being here has. */
-  partitions: number
-  /** How many replicas must have a push or an ending before it is acknowledged. */
+  /** How many replicas must have what a call has written before it is acknowledged. */
   wait: number
 }
 
@@ -14,6 +12,6 @@ export const storeSettings = (url: URL | string, options: StoreOptions): Setting
   settingsOf(url, options, {
     by: 'the Redis store',
     prefix: 'millpond',
-    numbers: { partitions: [1, 1, 256], wait: [0, 0, 100], timeout: [5000, 100, 600_000] },
+    numbers: { wait: [0, 0, 100], timeout: [5000, 100, 600_000] },
     others: ['sentinelUsername', 'sentinelPassword'],
   })

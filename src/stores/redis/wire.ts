@@ -11,13 +11,13 @@ export const pack = (value: unknown): Buffer => packr.pack(value)
 /** The value that the bytes are. */
 export const unpack = (bytes: Buffer): unknown => packr.unpack(bytes)
 
-/** A list that stands before other bytes, and where those begin. */
-export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: number } {
+/** A list that stands before other bytes, and where those begin. @param from where the list begins */
+export function listBefore(bytes: Buffer, from = 0): { list: readonly unknown[]; end: number } {
   let list: unknown
   let end = 0
-  packr.unpackMultiple(bytes, (value: unknown, _start?: number, after?: number) => {
+  packr.unpackMultiple(bytes.subarray(from), (value: unknown, _start?: number, after?: number) => {
     list = value
-    end = after ?? bytes.length
+    end = from + (after ?? bytes.length - from)
     return false
   })
   if (!Array.isArray(list)) throw unexpected(list, 'a list')
@@ -69,19 +69,13 @@ export const timeOrNull = (value: unknown): number | null => {
 
 export const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)
 
-/** Of times; null: none. */
-export const leastOf = (a: number | null, b: number | null): number | null =>
-  a === null || b === null ? (a ?? b) : Math.min(a, b)
-
 /** A rate, as scripts keep it. */
 export const rateList = ({ count, per, burst }: Rate) => [count, per, burst]
 
-/** @param partitions that share it: then each keeps a longer time, and the burst of all behind its own */
-export function rateIn(value: unknown, partitions = 1): Rate | null {
+export function rateIn(value: unknown): Rate | null {
   if (!Array.isArray(value)) return null
-  const [count, per, burst, wholeBurst] = value as readonly unknown[]
-  const kept = partitions === 1 ? burst : wholeBurst
-  return { count: numberIn(count), per: numberIn(per) / partitions, burst: numberOrNull(kept) }
+  const [count, per, burst] = value as readonly unknown[]
+  return { count: numberIn(count), per: numberIn(per), burst: numberOrNull(burst) }
 }
 
 export function mapIn(value: unknown): Readonly<Record<string, unknown>> {
@@ -137,6 +131,7 @@ type JobRecordFields = Pick<
   ClaimedJob,
   'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'
 > & {
+  queue: string
   place: number
   /** When it got its place: when it was pushed, or restored. */
   placedAt: number
@@ -147,9 +142,11 @@ type JobRecordFields = Pick<
 
 /** A record. contract/redis/README.md has its form. */
 export function recordIn(bytes: Buffer): JobRecordFields {
-  const { list, end } = listBefore(bytes)
+  const start = 1 + (bytes[0] ?? 0)
+  const { list, end } = listBefore(bytes, start)
   const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost, placedAt, remember] = list
   return {
+    queue: bytes.toString('utf8', 1, start),
     place: numberIn(place),
     placedAt: numberIn(placedAt ?? pushedAt),
     pushedAt: numberIn(pushedAt),

@@ -93,7 +93,7 @@ export async function spillOver(memory: Store, state: MemoryState, durable: Stor
     ...wrapped,
     capabilities: { ...memory.capabilities, spill: true, once: false, graphs: false },
     // A slow spill store delays the pushes of its own queue alone.
-    parts: { ofJob: ({ queue, spill }) => (spill ? queue : ''), ofClaim: () => '' },
+    laneOf: ({ queue, spill }) => (spill ? queue : ''),
     listen(listener) {
       const stop = memory.listen(listener)
       if (listeners++ === 0) unlisten = durable.listen((bell) => spill.heard(bell))

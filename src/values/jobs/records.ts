@@ -99,8 +99,8 @@ export interface Once {
  *   full       the queue is full; nothing was stored
  *   orphan     the job `parent`, of `after` or `within`, is unknown, or has ended (`within`); nothing was stored
  *   withheld   the push is to store all jobs or none, and could not store another one; nothing was stored
- *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
- *              stored all the same; pushing it again is safe
+ *   failed     only of stores made of several: the job's store failed, while others took their jobs. `error` says why. The job may have
+ *              been stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
   status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'withheld' | 'failed'

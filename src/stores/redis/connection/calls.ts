@@ -11,7 +11,7 @@
  * without a word.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
+import { Batcher } from '../../../batch/batcher.ts'
 import { MillpondError } from '../../../values/errors/errors.ts'
 import { ChosenDatabase } from '../../redis-client/chosen-database.ts'
 import { connected, reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
@@ -23,14 +23,7 @@ import { scriptOf } from './scripts.ts'
 
 export type Arg = string | Buffer | number
 
-/** Where a script is called: its keys, and the hash tag that they share. */
-interface Target {
-  tag: string
-  keys: readonly string[]
-}
-
 interface Call {
-  tag: string
   command: [string, ...Arg[]]
   /** Where the command says whether it was sent before, if it does. */
   againAt?: number
@@ -43,6 +36,8 @@ interface Call {
   over: boolean
 }
 
+/** The place of a script's second argument in its command. */
+const AGAIN_AT = 5
 /** Milliseconds before a call that could not be sent is tried again. */
 const RETRY_PAUSE = 25
 /** Milliseconds that calls under way get to finish when the store closes. */
@@ -51,11 +46,13 @@ const CLOSE_PAUSE = 1000
 export class Calls {
   readonly client: Client
   readonly #settings: Settings
+  /** With which all keys begin. */
+  readonly #start: string
   readonly #database: ChosenDatabase
   /**
    * Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards.
    */
-  readonly #replicated: KeyedBatcher<Call, unknown>
+  readonly #replicated: Batcher<Call, unknown>
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
   #replacedAt = Number.NEGATIVE_INFINITY
@@ -66,8 +63,9 @@ export class Calls {
     this.client = client
     this.#database = new ChosenDatabase(client, settings.where)
     this.#settings = settings
+    this.#start = `{${settings.prefix}}:`
     const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-    this.#replicated = new KeyedBatcher((calls) => this.#sendAndWait(calls), unlimited)
+    this.#replicated = new Batcher((calls) => this.#sendAndWait(calls), unlimited)
   }
 
   /** @throws StoreUnavailable where there is no connection in time, or none to the right database */
@@ -85,21 +83,19 @@ export class Calls {
   }
 
   /**
-   * @param repeatable its second argument becomes `1` when it is sent again after a lost answer
+   * @param args the second one becomes `1` when the script is sent again after a lost answer
    * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
    */
-  async script(name: string, target: Target, args: readonly Arg[], repeatable = false): Promise<readonly unknown[]> {
-    const { tag, keys } = target
+  async script(name: string, args: readonly [Arg, Arg, ...Arg[]]): Promise<readonly unknown[]> {
     const { sha, text } = scriptOf(name)
-    const again = repeatable ? { againAt: 3 + keys.length + 1 } : {}
-    const reply = await this.#call(tag, ['evalsha', sha, keys.length, ...keys, ...args], { text, ...again })
+    const reply = await this.#call(['evalsha', sha, 1, this.#start, ...args], { text, againAt: AGAIN_AT })
     if (Array.isArray(reply)) return reply
     throw toMillpondError(new Error(`an answer of type ${typeof reply}`), this.#settings.where)
   }
 
   /** Any other command. @throws as `script` */
-  command(tag: string, ...command: [string, ...Arg[]]): Promise<unknown> {
-    return this.#call(tag, command, {})
+  command(...command: [string, ...Arg[]]): Promise<unknown> {
+    return this.#call(command, {})
   }
 
   /** Refuses further calls, and disconnects once those under way are settled, which have a second for it. */
@@ -109,14 +105,14 @@ export class Calls {
     this.client.disconnect()
   }
 
-  async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
+  async #call(command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
     this.assertOpen()
     const { where } = this.#settings
     const bytes = bytesOf(command)
     this.#bytes += bytes
     const timeout = this.#settings.timeout + extraTime(this.#bytes)
     const deadline = performance.now() + timeout
-    const call: Call = { ...options, tag, command, deadline, underWay: false, over: false }
+    const call: Call = { ...options, command, deadline, underWay: false, over: false }
     const { promise: unanswered, reject } = Promise.withResolvers<never>()
     // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
     const timer = setTimeout(() => {
@@ -162,7 +158,7 @@ export class Calls {
 
   #send(call: Call): Promise<unknown> {
     this.#database.check()
-    if (this.#settings.wait > 0) return this.#replicated.add(this.client.isCluster ? call.tag : '', call, 0)
+    if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
     call.underWay = true
     return this.client.callBuffer(...call.command)
   }

@@ -3,13 +3,11 @@
 import type { OfQueue } from '../../../store.ts'
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
+import { inChunks } from '../chunks.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { indexOf, type Partition } from '../partition.ts'
-import { answered, askEach } from '../per-partition.ts'
 import { encodedOrNothing, errorBytes, idBytes, idsBytes, logsIn } from '../wire.ts'
-import { pauseQueue } from './configure.ts'
 
 /** How a script takes claims, and what its answers stand for. */
 interface Operation<Item, Outcome> {
@@ -45,8 +43,7 @@ const FAIL: Operation<Failure, FailOutcome> = {
     items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
   outcomes: ['retry', 'stale', 'dead'],
 }
-/** `paused`: given back, and the whole queue starts no job for a while. */
-const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
+const RELEASE: Operation<Release, HoldOutcome> = {
   script: 'release',
   head: (items) => {
     const logs = logsHead(items)
@@ -54,7 +51,7 @@ const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
     return pauses === null && logs.length === 0 ? [] : [pauses, ...logs]
   },
   args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
-  outcomes: ['ok', 'stale', 'paused'],
+  outcomes: ['ok', 'stale'],
 }
 
 export async function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
@@ -76,11 +73,8 @@ export async function fail(context: StoreContext, { queue, items }: OfQueue<Fail
 
 export async function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, items, RELEASE)
-  const pause = Math.max(0, ...items.map((given, i) => (outcomes[i] === 'paused' ? (given.pause ?? 0) : 0)))
-  const partitions = context.queues.known(queue) ?? []
-  if (pause > 0 && partitions.length > 1) await pauseQueue(context, partitions, pause)
   if (outcomes.some((outcome) => outcome !== 'stale')) context.notifier.local.ring('work', queue)
-  return outcomes.map((outcome) => (outcome === 'paused' ? 'ok' : outcome))
+  return outcomes
 }
 
 /** An ending without an answer may have taken effect. When it is sent again, the script learns so, and does not answer `stale` for it. */
@@ -92,44 +86,16 @@ async function end<Item extends Hold, Outcome>(
 ): Promise<(Outcome | 'stale')[]> {
   const { doubtfulEndings } = context
   try {
-    return await callHolders(context, queue, items, async (partition, own) => {
-      const again = own.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
-      const answers = await callScript(context, script, partition, {
-        head: head(own),
-        items: args(own),
-        again,
-        safe: true,
-      })
+    return await inChunks(items, async (some) => {
+      const again = some.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
+      const call = { queue, head: head(some), items: args(some), again, safe: true }
+      const answers = await callScript(context, script, call)
       return answers.map((answer) => outcomes[Number(answer)] ?? 'stale')
     })
   } catch (error) {
     for (const { claim } of items) if (claim !== undefined) doubtfulEndings.add(claim)
     throw error
   }
-}
-
-/** Calls the partition that holds each claim. @throws where a partition gave no answer */
-export async function callHolders<Item extends Hold, Outcome>(
-  { calls, queues, claimedFrom }: StoreContext,
-  queue: string,
-  items: readonly Item[],
-  call: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
-): Promise<(Outcome | 'stale')[]> {
-  calls.assertOpen()
-  // Without a wait where it is known: calls are sent in the order in which they are made.
-  const partitions = queues.known(queue) ?? (await queues.look(queue))
-  const homeOf = ({ id, claim }: Item) =>
-    (claim && claimedFrom.get(claim)) ?? partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
-  const outcomes = answered(await askEach(items, homeOf, call))
-  // `stale` may mean that the job is in another partition. The id alone does not tell the partition of a job with a group or key, and the
-  // queue may have been split anew since the claim.
-  for (const partition of partitions.length === 1 ? [] : partitions) {
-    const mayHold = (item: Item, at: number) =>
-      outcomes[at] === 'stale' && !(item.claim && claimedFrom.has(item.claim)) && homeOf(item) !== partition
-    const more = await askEach(items, (item, at) => (mayHold(item, at) ? partition : undefined), call)
-    for (const [at, outcome] of answered(more).entries()) outcomes[at] = outcome ?? outcomes[at]
-  }
-  return outcomes.map((outcome) => outcome ?? 'stale')
 }
 
 /** As `fail.lua` takes it. */

@@ -2,11 +2,9 @@
 import type { Input } from '../../../store.ts'
 import { NEVER, uniqueFrom } from '../../../values/jobs/once.ts'
 import { JOB_STATES, type JobRecord, type JobState } from '../../../values/jobs/records.ts'
+import { chunks, inChunks } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { askOwners } from '../owners.ts'
-import type { Partition } from '../partition.ts'
-import { chunks } from '../per-partition.ts'
 import {
   bytesIn,
   encodedIn,
@@ -20,31 +18,26 @@ import {
   unexpected,
 } from '../wire.ts'
 
-/** A job, and where it is. */
+/** A job, and where it stands in lists. */
 export interface Found {
-  partition: Partition
   record: JobRecord
   place: number
   /** What its state is ordered by: when it got its place (waiting), is due (scheduled), loses its lease (running) or finished. */
   time: number
 }
 
-export async function find(context: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
-  return (await findWithPlaces(context, ids)).map((found) => found?.record ?? null)
-}
-
-export function findWithPlaces(context: StoreContext, ids: readonly string[]): Promise<(Found | null)[]> {
-  return askOwners(context, ids, async (partition, own) => {
-    const [left, ...items] = await callScript(context, 'find', partition, { items: own.map(idBytes) })
-    const byId = new Map(foundIn(partition, items).map((one) => [one.record.id, one]))
-    return own.slice(0, own.length - numberIn(left)).map((id) => byId.get(id) ?? null)
+export function find(context: StoreContext, { ids }: Input<'find'>): Promise<(JobRecord | null)[]> {
+  return inChunks(ids, async (some) => {
+    const [left, ...items] = await callScript(context, 'find', { items: some.map(idBytes) })
+    const byId = new Map(foundIn(items).map(({ record }) => [record.id, record]))
+    return some.slice(0, some.length - numberIn(left)).map((id) => byId.get(id) ?? null)
   })
 }
 
 const PER_JOB = 14
 
 /** As `described.lua` answers. */
-export function foundIn(partition: Partition, items: readonly unknown[]): Found[] {
+export function foundIn(items: readonly unknown[]): Found[] {
   return chunks(items, PER_JOB).map(
     ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log, waits]) => {
       const state = stateIn(stateText)
@@ -55,7 +48,6 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
       const finished = numberIn(end)
       const record: JobRecord = {
         id: idText(bytesIn(id)),
-        queue: partition.queue,
         state,
         fence: numberIn(fence),
         attempt: numberIn(attempt),
@@ -73,7 +65,6 @@ export function foundIn(partition: Partition, items: readonly unknown[]): Found[
         ...rest,
       }
       return {
-        partition,
         record,
         place,
         time:
@@ -103,9 +94,6 @@ export function stateIn(value: unknown): JobState {
 }
 
 export async function ahead(context: StoreContext, { id }: Input<'ahead'>): Promise<number | null> {
-  const [count = null] = await askOwners<number>(context, [id], async (partition, own) => {
-    const answers = await callScript(context, 'ahead', partition, { items: own.map(idBytes) })
-    return answers.map(timeOrNull)
-  })
-  return count ?? null
+  const [count] = await callScript(context, 'ahead', { items: [idBytes(id)] })
+  return timeOrNull(count)
 }

@@ -23,8 +23,10 @@ import { heartbeat, workers } from './workers.ts'
 export function operationsOf(context: StoreContext): Operations {
   const of =
     <Name extends OperationName>(operation: (context: StoreContext, input: Input<Name>) => Promise<Output<Name>>) =>
-    (input: Input<Name>): Promise<Output<Name>> =>
-      operation(context, input)
+    async (input: Input<Name>): Promise<Output<Name>> => {
+      context.calls.assertOpen()
+      return operation(context, input)
+    }
   return {
     configure: of<'configure'>(configure),
     limitGroup: of<'limitGroup'>(limitGroup),

@@ -1,58 +1,36 @@
-/** Counts and histograms per queue, its partitions summed. */
-
+/** Counts and histograms per queue. */
 import type { Input } from '../../../store.ts'
 import type { HistogramSlice } from '../../../values/figures/histogram.ts'
 import { merge } from '../../../values/figures/histogram.ts'
 import type { QueueStats, Totals } from '../../../values/operations/requests.ts'
 import type { LimitSettings } from '../../../values/settings/limits.ts'
 import { givenFrom } from '../../given-settings.ts'
+import { chunks } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import type { Partition } from '../partition.ts'
-import { chunks } from '../per-partition.ts'
-import { bytesIn, leastOf, mapIn, numberIn, numberOrNull, rateIn, unexpected, unpack } from '../wire.ts'
-import { lastClaims } from './workers.ts'
+import { bytesIn, mapIn, numberIn, numberOrNull, rateIn, textIn, unexpected, unpack } from '../wire.ts'
 
-/** Partitions asked at once: others' calls must not wait behind thousands. */
+/** Queues asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
 
 export async function stats(context: StoreContext, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
-  const { calls, queues } = context
-  calls.assertOpen()
-  const partitions =
-    queue === undefined ? [...(await queues.all()).values()].flat() : ((await queues.listed(queue)) ?? [])
-  const [told, last] = await Promise.all([
-    statsOf(context, partitions, minutes),
-    lastClaims(context, [...new Set(partitions.map((partition) => partition.queue))]),
-  ])
-  return told.map((one) => ({ ...one, lastClaim: last.get(one.queue) ?? null }))
-}
-
-/** Per queue of these partitions, but for `lastClaim`. */
-export async function statsOf(
-  context: StoreContext,
-  partitions: readonly Partition[],
-  minutes: number,
-): Promise<QueueStats[]> {
-  const merged = new Map<string, QueueStats>()
-  for (const some of chunks(partitions, MAX_CALLS_AT_ONCE)) {
-    const parts = await Promise.all(
-      some.map(async (partition) =>
-        statsIn(await callScript(context, 'stats', partition, { head: [minutes] }), partition),
-      ),
+  const names = queue === undefined ? await queuesOf(context) : [queue]
+  const all: QueueStats[] = []
+  for (const some of chunks(names, MAX_CALLS_AT_ONCE)) {
+    const answers = await Promise.all(
+      some.map((name) => callScript(context, 'stats', { queue: name, head: [minutes] })),
     )
-    for (const part of parts) {
-      const known = merged.get(part.queue)
-      if (known === undefined) merged.set(part.queue, part)
-      else addPart(known, part)
+    for (const [at, [packed]] of answers.entries()) {
+      if (packed !== undefined) all.push(statsIn(some[at] ?? '', mapIn(unpack(bytesIn(packed)))))
     }
   }
-  return [...merged.values()]
+  return all
 }
 
-/** As `stats.lua` answers: as many minutes as were asked for, of one partition. */
-function statsIn([packed]: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
-  const told = mapIn(unpack(bytesIn(packed)))
+const queuesOf = async (context: StoreContext): Promise<string[]> => (await callScript(context, 'queues')).map(textIn)
+
+/** As `stats.lua` answers: as many minutes as were asked for. */
+function statsIn(queue: string, told: Readonly<Record<string, unknown>>): QueueStats {
   const { operator } = told
   const histograms: HistogramSlice[] = []
   for (const minute of listsIn(told.minutes)) {
@@ -65,11 +43,11 @@ function statsIn([packed]: readonly unknown[], { queue, count: partitions }: Par
     paused: told.paused === true,
     capacity: numberOrNull(told.capacity),
     overrides: givenFrom(null, typeof operator === 'string' ? operator : null).operator,
-    lastClaim: null,
+    lastClaim: numberOrNull(told.lastClaim),
     counts: numbersIn(told.counts, COUNTS),
     totals: numbersIn(told.totals, TOTALS),
     oldestWaiting: numberOrNull(told.oldestWaiting),
-    limits: limitsIn(told.limits, partitions),
+    limits: limitsIn(told.limits),
     nextStart: numberOrNull(told.nextStart),
     groupsAtLimit: numberIn(told.groupsAtLimit),
     groupsHeld: numberIn(told.groupsHeld),
@@ -101,39 +79,16 @@ function listsIn(value: unknown): readonly (readonly unknown[])[] {
   throw unexpected(value, 'lists')
 }
 
-function limitsIn(list: unknown, partitions: number): LimitSettings | null {
+function limitsIn(list: unknown): LimitSettings | null {
   if (!Array.isArray(list)) return null
   const [running, rate, grouped, groupRunning, groupRate] = list as readonly unknown[]
   return {
     running: numberOrNull(running),
-    rate: rateIn(rate, partitions),
+    rate: rateIn(rate),
     grouped: grouped === true,
     groupRunning: numberOrNull(groupRunning),
     groupRate: rateIn(groupRate),
   }
-}
-
-function addPart(into: QueueStats, part: QueueStats): void {
-  add(into.counts, part.counts)
-  add(into.totals, part.totals)
-  if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
-  if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
-  if (part.limits && into.limits) addLimits(into.limits, part.limits)
-  else into.limits ??= part.limits
-  into.nextStart = leastOf(into.nextStart, part.nextStart)
-  into.groupsAtLimit += part.groupsAtLimit
-  into.groupsHeld += part.groupsHeld
-  for (const slice of part.histograms) addSlice(into.histograms, slice)
-}
-
-/** The rates are the same in all partitions. */
-function addLimits(into: LimitSettings, part: LimitSettings): void {
-  if (into.running !== null && part.running !== null) into.running += part.running
-  into.grouped ||= part.grouped
-}
-
-function add<Name extends string>(into: Record<Name, number>, part: Record<Name, number>): void {
-  for (const name in into) into[name] += part[name]
 }
 
 /** Into the slice of the same priority and metric. */
@@ -144,14 +99,12 @@ function addSlice(slices: HistogramSlice[], slice: HistogramSlice): void {
 }
 
 export async function record(context: StoreContext, { slices }: Input<'record'>): Promise<void> {
-  context.calls.assertOpen()
-  for (const [queue, own] of Map.groupBy(slices, (slice) => slice.queue)) {
-    // Figures of all partitions go into the first: they are summed anyhow.
-    const [partition] = await context.queues.look(queue)
+  const calls = [...Map.groupBy(slices, (slice) => slice.queue)].map(([queue, own]) => {
     const figures = own.flatMap(({ priority, metric, buckets }) => {
       const kind = metric === 'wait' ? 0 : 1
       return Object.entries(buckets).flatMap(([bucket, count]) => [priority, kind, Number(bucket), count])
     })
-    if (partition !== undefined) await callScript(context, 'record', partition, { head: [figures] })
-  }
+    return callScript(context, 'record', { queue, head: [figures] })
+  })
+  await Promise.all(calls)
 }
