@@ -12,9 +12,12 @@ local function state_in_pond(id)
   return redis.call('HEXISTS', K.jobs, id) == 1 and 'live' or nil
 end
 
-local function no_waits(runs) return { open = 0, parents = {}, is_open = {}, runs = runs } end
+local function no_waits(runs) return { open = 0, parents = {}, is_open = {}, seen = {}, runs = runs } end
 
+-- Two ids of a call may stand for one job.
 local function add_parent(waits, parent, state)
+  if waits.seen[parent] then return end
+  waits.seen[parent] = true
   local n = #waits.parents + 1
   waits.parents[n], waits.is_open[n] = parent, state == 'live'
   if state == 'live' then waits.open = waits.open + 1
