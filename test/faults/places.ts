@@ -39,15 +39,7 @@ const redis: UrlOf = async (t) => {
   return `${shared}?prefix=${prefix}`
 }
 
-const partitioned: UrlOf = async (t) => {
-  const url = await redis(t)
-  if (url === undefined) return undefined
-  const parted = new URL(url)
-  parted.searchParams.set('partitions', '3')
-  return parted.href
-}
-
-export const DURABLE_STORES: Record<string, UrlOf> = { sqlite, postgres, redis, 'redis in 3 partitions': partitioned }
+export const DURABLE_STORES: Record<string, UrlOf> = { sqlite, postgres, redis }
 
 /** A store, how its workers work, and what they have done there. */
 export interface Place {
@@ -105,7 +97,6 @@ export const PLACES: Record<string, (t: TestContext) => Promise<Place | undefine
   sqlite: (t) => sqlitePlace(t, false),
   'sqlite, transaction: true': (t) => sqlitePlace(t, true),
   redis: plain(redis),
-  'redis in 3 partitions': plain(partitioned),
   postgres: plain(postgres),
   'postgres, transaction: true': postgresPlace,
 }

@@ -32,8 +32,6 @@ export interface Place {
   name: string
   /** Why it cannot be opened here. */
   skip: string | false
-  /** 1 unless set. */
-  partitions?: number
   open(count: number): Promise<Processes>
 }
 
@@ -97,10 +95,10 @@ async function postgres(count: number): Promise<Processes> {
   }
 }
 
-async function redis(count: number, parts: string): Promise<Processes> {
+async function redis(count: number): Promise<Processes> {
   const url = serverUrl('redis') ?? ''
   const prefix = freshPrefix()
-  const { stores, close } = await openAll(`${url}?prefix=${prefix}${parts}`, count)
+  const { stores, close } = await openAll(`${url}?prefix=${prefix}`, count)
   return {
     stores,
     async close() {
@@ -120,12 +118,6 @@ export const PLACES: readonly Place[] = [
     },
   },
   { name: 'sqlite', skip: false, open: sqlite },
-  { name: 'redis', skip: missingReason('redis'), open: (count) => redis(count, '') },
-  {
-    name: 'redis in 3 partitions',
-    partitions: 3,
-    skip: missingReason('redis'),
-    open: (count) => redis(count, '&partitions=3'),
-  },
+  { name: 'redis', skip: missingReason('redis'), open: redis },
   { name: 'postgres', skip: missingReason('postgres'), open: postgres },
 ]

@@ -284,11 +284,8 @@ async function updateScheduled({ other, queue }: Scene): Promise<unknown> {
   return other.operations.update({ items: jobs.map(({ id }) => ({ id, delay: 0 })) })
 }
 
-for (const { name, skip, open, partitions = 1 } of PLACES) {
+for (const { name, skip, open } of PLACES) {
   describe(`wakes: ${name}`, { skip }, () => {
-    const isRefused = ({ settings = {} }: Event): string | false =>
-      partitions > 1 && (settings.running || settings.rate) ? 'partitions divide what a queue may run and start' : false
-
     let processes: Processes
     let queues = 0
     before(async () => {
@@ -322,13 +319,12 @@ for (const { name, skip, open, partitions = 1 } of PLACES) {
     }
 
     for (const [what, event] of Object.entries(EVENTS)) {
-      test(`${what} wakes a process that sleeps`, { skip: isRefused(event) }, () =>
+      test(`${what} wakes a process that sleeps`, () =>
         scene(event, async (at, sleeper) => {
           await sleeper.sleeps()
           await event.happens(at)
           await sleeper.getsAJob()
-        }),
-      )
+        }))
     }
 
     const hasTransactions = name === 'sqlite' || name === 'postgres'

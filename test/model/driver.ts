@@ -394,4 +394,3 @@ function sorted(stats: readonly (QueueStats | ModelStats)[]) {
     })
     .sort((a, b) => a.queue.localeCompare(b.queue))
 }
-

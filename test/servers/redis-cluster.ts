@@ -31,6 +31,17 @@ export class RedisCluster {
     return running.filter((_, i) => roles[i]?.startsWith('master'))
   }
 
+  /** The master that has a pond's keys. */
+  async masterOf(prefix = 'millpond'): Promise<RedisServer> {
+    const masters = await this.masters()
+    const answers = await Promise.all(
+      masters.map((node) => node.command('exists', `{${prefix}}:jobs`).catch((error: Error) => error.message)),
+    )
+    const master = masters.find((_, at) => !answers[at]?.includes('MOVED'))
+    if (master === undefined) throw new Error(`no master has the slot of {${prefix}}`)
+    return master
+  }
+
   /** Waits until all slots have a master again and all nodes that run know it: after one was killed, a replica takes its place. */
   async ok(): Promise<void> {
     await untilCalm(async () => {

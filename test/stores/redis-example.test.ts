@@ -4,14 +4,13 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Store } from '../../src/store.ts'
-import { Partition } from '../../src/stores/redis/partition.ts'
-import { idBytes, idText, listBefore, unpack } from '../../src/stores/redis/wire.ts'
+import { idBytes, idText, recordIn, unpack } from '../../src/stores/redis/wire.ts'
 import type { Hold } from '../../src/values/jobs/records.ts'
 import { claim } from '../conformance/suite.ts'
 import { EPOCH } from '../conformance/vectors.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { newJob } from '../support/jobs.ts'
-import { openRedis } from './redis-fixture.ts'
+import { keyOf, openRedis } from './redis-fixture.ts'
 
 const PAGE = new URL('../../contract/redis/README.md', import.meta.url)
 
@@ -79,12 +78,11 @@ class Steps {
 
 /** What the keys of the queue hold, in the words of the table. */
 async function keysNow(client: Redis, names: ReadonlyMap<string, string>, prefix: string) {
-  const partition = new Partition(prefix, 'q', 0)
-  const key = (name: string) => partition.key(name)
+  const key = (name: string) => keyOf(prefix, 'q', name)
   const nameOf = (id: Buffer) => names.get(idText(id)) ?? '?'
   const sorted = (words: readonly (string | Buffer)[]) => words.map(String).sort()
   const records = await Promise.all([...names.keys()].map((id) => client.hgetBuffer(key('jobs'), idBytes(id))))
-  const byPlace = new Map(records.map((record, i) => [record && listBefore(record).list[0], [...names.values()][i]]))
+  const byPlace = new Map(records.map((record, i) => [record && recordIn(record).place, [...names.values()][i]]))
   // A line ends with the id and the cost.
   const lines = (await client.zrangeBuffer(key('lines'), '0', '-1')).map((entry) => nameOf(entry.subarray(-20, -4)))
   const tickets = (await client.zrangeBuffer(key('tickets'), '0', '-1')).map(

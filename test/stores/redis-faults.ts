@@ -1,4 +1,4 @@
-/** A client of a real server, between which and the store answers get lost, or parts cannot be reached. */
+/** A client of a real server, between which and the store answers get lost. */
 import { Redis, type RedisOptions } from 'ioredis'
 import { scriptOf } from '../../src/stores/redis/connection/scripts.ts'
 
@@ -7,8 +7,8 @@ export type Fault = 'lost' | 'unreachable' | 'silent'
 
 export interface FaultyClient {
   client: Redis
-  /** Decides of each call of a script, by its name, the partition that it goes to, and its first key; undefined: nothing happens to it. */
-  fault: (script: string, partition: number, key: string) => Fault | undefined
+  /** Decides of each call of a script, by its name; undefined: nothing happens to it. */
+  fault: (script: string) => Fault | undefined
   /** Waited for before each call of a script is sent. */
   before: (script: string) => Promise<void> | void
   /** For ever, unless a test sets it. */
@@ -18,25 +18,22 @@ export interface FaultyClient {
   disconnect(): void
 }
 
-/** Those that faults are of. */
+/** The scripts that faults are of. */
 const NAMES = [
   ...([
     'cancel',
     'claim',
     'complete',
-    'due',
     'extend',
     'fail',
     'find',
     'list',
-    'locate',
     'push',
+    'push-full',
     'requeue',
     'release',
-    'sweep',
   ] as const),
-  ...(['drop', 'listed', 'register', 'remove', 'restore', 'unregister', 'update'] as const),
-  ...(['push-once', 'stage', 'decide', 'decided', 'settle', 'settled'] as const),
+  ...(['sweep', 'remove', 'restore', 'update'] as const),
 ] as const
 
 /** The store makes a connection of its own, which is as faulty. */
@@ -50,16 +47,13 @@ export function faultyClient(url: string): FaultyClient {
   const wrap = (real: Redis): Redis =>
     new Proxy(real, {
       get(target, name) {
-        // As on a cluster, where each partition's calls go out by themselves.
-        if (name === 'isCluster') return true
         if (name === 'duplicate') return (options: RedisOptions) => wrap(target.duplicate(options))
         const value: unknown = Reflect.get(target, name, target)
         if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
         return async (...args: Parameters<Redis['callBuffer']>) => {
           const script = shown(args)
-          const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
           if (script !== undefined) await faulty.before(script)
-          const fault = script && faulty.fault(script, partition, String(args[3]))
+          const fault = script && faulty.fault(script)
           if (fault === 'silent') await faulty.silence
           if (fault === 'unreachable') throw new Error('Connection is closed.')
           const answer: unknown = await target.callBuffer(...args)

@@ -25,14 +25,12 @@ export async function keysOf(client: Redis | Cluster, prefix: string): Promise<s
   const found: string[] = []
   if (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve))
   for (const node of mastersOf(client)) {
-    for (const match of [`{${prefix}:*`, `{${prefix}}:*`]) {
-      let cursor = '0'
-      do {
-        const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', 1000)
-        found.push(...keys)
-        cursor = next
-      } while (cursor !== '0')
-    }
+    let cursor = '0'
+    do {
+      const [next, keys] = await node.scan(cursor, 'MATCH', `{${prefix}}:*`, 'COUNT', 1000)
+      found.push(...keys)
+      cursor = next
+    } while (cursor !== '0')
   }
   return found
 }
@@ -86,3 +84,12 @@ export async function openRedis(
     },
   }
 }
+
+const POND =
+  'jobs states results progress errors links waits settling queues due ends floor version workers claimed schedules scheduleNames nextFirings'.split(
+    ' ',
+  )
+
+/** A key of a queue, or of the pond, as contract/redis/common.lua names them. */
+export const keyOf = (prefix: string, queue: string, name: string): string =>
+  POND.includes(name) ? `{${prefix}}:${name}` : `{${prefix}}:${queue}:${name}`

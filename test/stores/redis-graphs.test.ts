@@ -1,18 +1,18 @@
-/** Graphs on Redis whose client dies, or hears no answer, at a step of the push: what others do meanwhile, and what is left. */
+/** Graphs on Redis: answers that are lost, what remains, and what endings cost. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { scriptOf } from '../../src/stores/redis/connection/scripts.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { Partition } from '../../src/stores/redis/partition.ts'
 import { pack } from '../../src/stores/redis/wire.ts'
 import type { ClaimedJob } from '../../src/values/jobs/records.ts'
-import { DEFAULTS } from '../../src/values/settings/contract-defaults.ts'
 import { claim } from '../conformance/suite.ts'
+import { started } from '../servers/fixtures.ts'
+import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { NULL, newJob, newJobs, recordOf } from '../support/jobs.ts'
-import { type FaultyClient, faultyClient } from './redis-faults.ts'
-import { connect, freshPrefix, removePrefix } from './redis-fixture.ts'
+import { newJob, newJobs, recordOf } from '../support/jobs.ts'
+import { faultyClient } from './redis-faults.ts'
+import { connect, freshPrefix, keysOf, removePrefix } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
 
@@ -32,17 +32,6 @@ async function scene(t: TestContext) {
   return { store, other, faulty, clock, prefix }
 }
 
-/** The client of this push is no more before it has decided; or before it has started the jobs. */
-async function dies(faulty: FaultyClient, before: 'decide' | 'decided', push: () => Promise<unknown>): Promise<void> {
-  faulty.fault = (script) => (script === before || script === 'decided' ? 'unreachable' : undefined)
-  await push().catch(() => undefined)
-}
-
-async function sweepLater({ operations }: Store, clock: { now: number }): Promise<void> {
-  clock.now += DEFAULTS.graph.decide + 1
-  while ((await operations.sweep({ limit: 100 })).more);
-}
-
 const complete = ({ operations }: Store, jobs: readonly ClaimedJob[], queue = 'q') =>
   operations.complete({ queue, items: jobs.map((job) => ({ ...job, result: null })) })
 
@@ -58,7 +47,7 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
       // The server knows the script.
       await store.operations.push({ jobs: [newJob({ queue: 'r' })], whole: true })
       let lost = 0
-      faulty.fault = (script) => (script === 'stage' && lost++ === 0 ? 'lost' : undefined)
+      faulty.fault = (script) => (script === 'push-full' && lost++ === 0 ? 'lost' : undefined)
       const child = newJob({ after: [first.id] })
       const jobs = [first, child, ...(elsewhere ? [newJob({ queue: 'r', after: [child.id] })] : [])]
       const [known, pushed] = await store.operations.push({ jobs })
@@ -72,7 +61,7 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
     const { store, faulty } = await scene(t)
     await store.operations.push({ jobs: [newJob({ queue: 'r' })], whole: true })
     let lost = 0
-    faulty.fault = (script) => (script === 'stage' && lost++ === 0 ? 'lost' : undefined)
+    faulty.fault = (script) => (script === 'push-full' && lost++ === 0 ? 'lost' : undefined)
     const parent = newJob()
     const children = [newJob({ after: [parent.id] }), newJob({ after: [parent.id] })]
     const outcomes = await store.operations.push({ jobs: [parent, ...children] })
@@ -84,178 +73,85 @@ describe('graphs on Redis', { skip: missingReason('redis') }, () => {
     assert.deepEqual(await statesOf(store, children), ['waiting', 'waiting'])
   })
 
-  test('jobs of a queue that was split anew are where their parents look for them', async (t) => {
+  test('a whole push of which another job has a key is refused, and nothing of it remains', async (t) => {
     const { store, other, prefix } = await scene(t)
-    await store.operations.push({ jobs: ['p', 'c'].map((queue) => newJob({ queue })) })
-    while ((await other.operations.remove({ queue: 'c', limit: 100 })).more);
-    const splitting = await open(url, { prefix, partitions: 3 })
-    t.after(() => splitting.close())
-    await splitting.operations.push({ jobs: [newJob({ queue: 'c' })] })
-    const parent = newJob({ queue: 'p' })
-    const children = Array.from({ length: 8 }, () => newJob({ queue: 'c', after: [parent.id] }))
-    const push = () => store.operations.push({ jobs: [parent, ...children] })
-    await push().catch(push)
-    const { jobs } = await claim(store, { queue: 'p' })
-    await complete(store, jobs, 'p')
+    await other.operations.push({ jobs: [newJob({ key: 'k' })] })
+    await other.operations.configure({ queue: 'r', capacity: 1 })
+    const parent = newJob({ key: 'k' })
+    const full = [parent, newJob({ queue: 'r', after: [parent.id] }), newJob({ queue: 'r', after: [parent.id] })]
+    const outcomes = await store.operations.push({ jobs: full, whole: true })
     assert.deepEqual(
-      await statesOf(store, children),
-      children.map(() => 'waiting'),
+      outcomes.map(({ status }) => status),
+      ['existing', 'withheld', 'full'],
     )
-  })
-
-  for (const before of ['decide', 'decided'] as const) {
-    for (const queue of ['p', 'c']) {
-      test(`a child in ${queue} of a job in p whose client died: ${before}`, async (t) => {
-        const { store, other, faulty, clock } = await scene(t)
-        const parent = newJob({ queue: 'p' })
-        await dies(faulty, before, () =>
-          store.operations.push({ jobs: [parent, newJob({ queue: 'r', after: [parent.id] })] }),
-        )
-        const child = newJob({ queue, after: [parent.id] })
-        const [outcome] = await other.operations.push({ jobs: [child] })
-        await sweepLater(other, clock)
-        const isDecided = before === 'decided'
-        assert.equal(outcome?.status, isDecided ? 'pushed' : 'orphan')
-        assert.deepEqual(
-          await statesOf(other, [parent, child]),
-          isDecided ? ['waiting', 'blocked'] : [undefined, undefined],
-        )
-      })
-    }
-
-    test(`a follower whose client died: ${before}`, async (t) => {
-      const { store, other, faulty, clock } = await scene(t)
-      await store.operations.push({ jobs: [newJob({ key: 'k' })] })
-      const { jobs } = await claim(store)
-      const follower = newJob({ key: 'k', once: { follow: true } })
-      await dies(faulty, before, () => store.operations.push({ jobs: [follower, newJob({ queue: 'r' })], whole: true }))
-      assert.deepEqual(await complete(other, jobs), ['ok'])
-      clock.now += 1
-      await other.operations.sweep({ limit: 100 })
-      if (before === 'decide') assert.deepEqual((await claim(other)).jobs, [])
-      await sweepLater(other, clock)
-      clock.now += 1
-      await other.operations.sweep({ limit: 100 })
-      assert.deepEqual(await statesOf(other, [follower]), [before === 'decided' ? 'waiting' : undefined])
-    })
-
-    test(`a push that replaces a follower whose client died: ${before}`, async (t) => {
-      const { store, other, faulty, clock } = await scene(t)
-      await store.operations.push({ jobs: [newJob({ key: 'k' })] })
-      await claim(store)
-      const follower = newJob({ key: 'k', once: { follow: true } })
-      await dies(faulty, before, () => store.operations.push({ jobs: [follower, newJob({ queue: 'r' })], whole: true }))
-      const again = newJob({ key: 'k', once: { follow: true } })
-      const [outcome] = await other.operations.push({ jobs: [again] })
-      const isDecided = before === 'decided'
-      assert.deepEqual(outcome, { status: isDecided ? 'replaced' : 'pushed', id: (isDecided ? follower : again).id })
-      await sweepLater(other, clock)
-      assert.deepEqual(await statesOf(other, [outcome]), ['scheduled'])
-    })
-  }
-
-  for (const ending of ['expired', 'removed'] as const) {
-    test(`a parent that was cancelled, and is ${ending}, before its graph starts`, async (t) => {
-      const { store, other, faulty, clock } = await scene(t)
-      const parent = newJob({ queue: 'p' })
-      const child = newJob({ queue: 'c', after: [parent.id], onDead: 'run' })
-      await other.operations.configure({ queue: 'p', keepDead: 1000 })
-      await dies(faulty, 'decided', () => store.operations.push({ jobs: [parent, child] }))
-      assert.deepEqual(await other.operations.cancel({ ids: [parent.id] }), ['cancelled'])
-      clock.now += 1001
-      if (ending === 'expired') await other.operations.sweep({ limit: 100 })
-      else await other.operations.remove({ ids: [parent.id] })
-      await sweepLater(other, clock)
-      assert.deepEqual(await statesOf(other, [parent, child]), [undefined, 'waiting'])
-    })
-  }
-
-  test('a job that is done before all of its graph have started', async (t) => {
-    const { store, other, faulty, clock } = await scene(t)
-    await other.operations.configure({ queue: 'q', keepDone: 0 })
-    const first = newJob()
-    const second = newJob({ after: [first.id], priority: 5 })
-    const last = newJob({ queue: 'c', after: [second.id] })
-    const others = newJobs(DEFAULTS.graph.step)
-    let started = 0
-    faulty.fault = (script, _, key) =>
-      script === 'decided' && (key.includes(':c:') || started++ > 0) ? 'unreachable' : undefined
-    await store.operations.push({ jobs: [first, ...others, second, last] })
-    assert.deepEqual(await complete(other, (await claim(other, { limit: 1 })).jobs), ['ok'])
-    // Whoever ends the next one dies before it tells the children.
-    const { jobs } = await claim(store, { limit: 1 })
-    assert.deepEqual(
-      jobs.map(({ id }) => id),
-      [second.id],
-    )
-    faulty.fault = (script) => (script === 'settle' || script === 'settled' ? 'unreachable' : undefined)
-    await complete(store, jobs).catch(() => undefined)
-    await sweepLater(other, clock)
-    assert.deepEqual(await statesOf(other, [second, last]), [undefined, 'waiting'])
-  })
-
-  for (const whole of [false, true]) {
-    test(`what could not be replaced is not told as replaced${whole ? ', of all or none' : ''}`, async (t) => {
-      const { store, faulty } = await scene(t)
-      const first = newJob({ key: 'k', delay: 1e6 })
-      await store.operations.push({ jobs: [first] })
-      const replacing = newJob({ key: 'k', once: { replace: true } })
-      const jobs = [newJob({ queue: 'r' }), replacing]
-      faulty.fault = (script) => (script === 'push-once' ? 'unreachable' : undefined)
-      const push = () => store.operations.push({ jobs: [...jobs, newJob({ after: [jobs[0]?.id ?? ''] })], whole })
-      if (whole) await assert.rejects(push(), { code: 'StoreUnavailable' })
-      else assert.equal((await push())[1]?.status, 'failed')
-      faulty.fault = () => undefined
-      assert.deepEqual((await push())[1], { status: 'replaced', id: first.id })
-    })
-  }
-
-  test('a firing meets the key of a job whose client died', async (t) => {
-    const { store, other, faulty, clock } = await scene(t)
-    await dies(faulty, 'decide', () =>
-      store.operations.push({ jobs: [newJob({ key: 'k' }), newJob({ queue: 'r' })], whole: true }),
-    )
-    const times = { when: 'every 1h', tz: 'UTC', missed: 'once' as const, jitter: 0, from: null, until: null }
-    const job = { queue: 'q', priority: 4, key: 'k', group: null, cost: 1, attempts: null, timeout: null, data: NULL }
-    const schedule = { name: 's', version: '1', ...times, paused: false, again: false, job }
-    assert.deepEqual(await other.operations.declare({ schedules: [schedule] }), ['created'])
-    const fired = newJob({ key: 'k' })
-    const firing = { name: 's', version: '1', expected: clock.now, next: clock.now + 1, jobs: [fired] }
-    const [outcome] = await other.operations.fire({ firings: [firing] })
-    assert.deepEqual(outcome, { status: 'fired', jobs: [{ status: 'pushed', id: fired.id }] })
-    assert.deepEqual(await statesOf(other, [fired]), ['waiting'])
-  })
-
-  test('what waited for an unknown job, and is gone, is awaited no more', async (t) => {
-    const { other, clock, prefix } = await scene(t)
-    const [gone, kept] = [1, 2].map(() => recordOf({ state: 'blocked', after: [newJob().id] }))
-    assert.ok(gone && kept)
-    assert.deepEqual(await other.operations.restore({ records: [gone, kept] }), ['restored', 'restored'])
-    await other.operations.remove({ ids: [gone.id] })
     const client = connect(url)
     t.after(() => client.disconnect())
-    const awaited = () => client.zcard(`{${prefix}}:awaited`)
-    await other.operations.sweep({ limit: 100 })
-    assert.equal(await awaited(), 2)
-    clock.now += 3_600_000
-    await other.operations.sweep({ limit: 100 })
-    assert.equal(await awaited(), 1)
-    await other.operations.restore({
-      records: [recordOf({ id: kept.after?.[0] ?? '', state: 'done', finishedAt: clock.now })],
-    })
-    assert.deepEqual([await awaited(), await statesOf(other, [kept])], [0, ['waiting']])
+    const keys = await keysOf(client, prefix)
+    assert.deepEqual(
+      keys.filter((key) => /:(links|waits|settling|awaiting)$/.test(key)),
+      [],
+    )
+  })
+
+  test('nothing of a graph remains when its jobs are gone', async (t) => {
+    const { store, other, clock, prefix } = await scene(t)
+    for (const queue of ['q', 'r']) await store.operations.configure({ queue, keepDone: 0, keepDead: 0 })
+    const [first, second] = [newJob(), newJob()]
+    const children = Array.from({ length: 250 }, () => newJob({ queue: 'r', after: [first.id, second.id] }))
+    const awaiting = recordOf({ state: 'blocked', after: [newJob().id] })
+    await store.operations.push({ jobs: [first, second, ...children], whole: true })
+    await store.operations.restore({ records: [awaiting] })
+    await complete(store, (await claim(store, { limit: 2 })).jobs)
+    await other.operations.remove({ ids: [awaiting.id, ...children.slice(0, 100).map(({ id }) => id)] })
+    const { jobs } = await claim(other, { queue: 'r', limit: 250 })
+    await complete(other, jobs, 'r')
+    clock.now += 1000
+    while ((await other.operations.sweep({ limit: 100 })).more);
+    const client = connect(url)
+    t.after(() => client.disconnect())
+    const keys = await keysOf(client, prefix)
+    assert.deepEqual(
+      keys
+        .map((key) => key.slice(key.lastIndexOf(':') + 1))
+        .filter((key) => !['queue', 'claims'].includes(key))
+        .toSorted(),
+      ['floor', 'queues', 'version'].filter((key) => key !== 'floor'),
+    )
+  })
+
+  test('a fan-in of ten thousand costs an ending the same as one of ten', async (t) => {
+    const redis = await started(t, () => startRedis())
+    if (redis === undefined) return
+    const store = await open(redis.url, {})
+    t.after(() => store.close())
+    const bytesOfAnEnding = async (count: number) => {
+      const queue = `q${count}`
+      const parents = newJobs(count, { queue })
+      for (let at = 0; at < count; at += 500) await store.operations.push({ jobs: parents.slice(at, at + 500) })
+      await store.operations.push({ jobs: [newJob({ queue: 'c', after: parents.map(({ id }) => id) })] })
+      const { jobs } = await claim(store, { queue, limit: 5 })
+      const written = async () => Number(/aof_current_size:(\d+)/.exec(await redis.command('info', 'persistence'))?.[1])
+      const before = await written()
+      for (const job of jobs) await complete(store, [job], queue)
+      return ((await written()) - before) / jobs.length
+    }
+    const few = await bytesOfAnEnding(10)
+    const many = await bytesOfAnEnding(10_000)
+    assert.ok(many - few < 20, `${few} and ${many} bytes`)
+    const plain = newJobs(5, { queue: 'plain' })
+    await store.operations.push({ jobs: plain })
+    await claim(store, { queue: 'plain' })
   })
 
   test('a claim that is repeated too late gives what its first try got', async (t) => {
     const { other, prefix } = await scene(t)
     await other.operations.push({ jobs: [newJob()] })
-    const partition = new Partition(prefix, 'q', 0)
     const client = connect(url)
     t.after(() => client.disconnect())
-    const { keys, text } = scriptOf('claim')
+    const { text } = scriptOf('claim')
     const call = (latest: number, again: 0 | 1) => {
-      const head = pack([null, 'bells', 'origin', 'q', 'q', 1, 60_000, 'w', 'call', latest, 0, 1, 1])
-      return client.callBuffer('eval', text, keys.length, ...keys.map((key) => partition.key(key)), head, again)
+      const head = pack([null, 'bells', 'origin', 'q', 1, 60_000, 'w', 'call', latest, 0, 1])
+      return client.callBuffer('eval', text, 1, `{${prefix}}:`, head, again)
     }
     const first = (await call(Number.MAX_SAFE_INTEGER, 0)) as unknown[]
     const again = (await call(1, 1)) as unknown[]

@@ -189,32 +189,6 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     }
   })
 
-  test('a claim asks each partition of a paused queue once', async () => {
-    const server = await startRedis()
-    const store = await open(server.url, { partitions: 4 })
-    const claims = async () => {
-      const stats = await server.command('info', 'commandstats')
-      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
-    }
-    try {
-      await store.operations.push({ jobs: newJobs(40) })
-      const { jobs } = await claim(store, { limit: 8 })
-      const [job, other] = jobs
-      assert.ok(job !== undefined && other !== undefined)
-      await store.operations.release({ queue: 'q', items: [other] })
-      await store.operations.release({ queue: 'q', items: [{ ...job, pause: 60_000 }] })
-      await claim(store)
-      const before = await claims()
-      const paused = await claim(store)
-      assert.equal(paused.jobs.length, 0)
-      assert.ok((paused.retryAfter ?? 0) > 50_000, `${paused.retryAfter}`)
-      assert.equal((await claims()) - before, 4)
-    } finally {
-      await store.close()
-      await server.stop()
-    }
-  })
-
   test('a backlog of thousands is moved into lines, in turns all along, and none of it is lost', () =>
     withStore(async (store) => {
       const jobs = grouped(5, 700)

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Store } from '../../src/store.ts'
-import { Partition } from '../../src/stores/redis/partition.ts'
 import { unpack } from '../../src/stores/redis/wire.ts'
 import { newId } from '../../src/values/jobs/ids.ts'
 import type { NewJob } from '../../src/values/jobs/records.ts'
@@ -12,7 +11,7 @@ import { EPOCH } from '../conformance/vectors.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { complete } from './redis-everything.ts'
-import { openRedis } from './redis-fixture.ts'
+import { keyOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
 const idsOf = (jobs: readonly { id: string }[]): string[] => jobs.map(({ id }) => id)
@@ -31,9 +30,8 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       const clock = { now: EPOCH }
       const { store, prefix, dispose } = await openRedis(url, { clock: () => clock.now })
       const client = new Redis(url)
-      const partition = new Partition(prefix, 'q', 0)
       try {
-        await check({ store, clock, client, key: (name) => partition.key(name) })
+        await check({ store, clock, client, key: (name) => keyOf(prefix, 'q', name) })
       } finally {
         client.disconnect()
         await dispose()
@@ -89,22 +87,25 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
   })
 
   // Not what the server says that it takes: that depends on how its allocator rounds.
-  onStore('a waiting job takes 17 bytes in a page, and a record 20 bytes longer than its data', async (context) => {
-    const { store, client, key } = context
-    const count = 900
-    const data: NewJob['data'] = { encoding: 'json', body: '{"n":12345}' }
-    const jobs = Array.from({ length: count }, () => newJob({ id: newId(), data }))
-    await store.operations.push({ jobs })
-    const pages = await client.hvalsBuffer(key('pages'))
-    assert.equal(
-      pages.reduce((sum, page) => sum + page.length, 0),
-      17 * count,
-    )
-    assert.equal(pages.length, count / 90)
-    const lengths = (await client.hvalsBuffer(key('jobs'))).map(({ length }) => length)
-    assert.ok(Math.max(...lengths) <= data.body.length + 20, `${Math.max(...lengths)}`)
-    assert.equal(await client.exists(key('states'), key('keys'), key('scheduled')), 0)
-  })
+  onStore(
+    'a waiting job takes 17 bytes in a page, and a record 20 bytes and its queue longer than its data',
+    async (context) => {
+      const { store, client, key } = context
+      const count = 900
+      const data: NewJob['data'] = { encoding: 'json', body: '{"n":12345}' }
+      const jobs = Array.from({ length: count }, () => newJob({ id: newId(), data }))
+      await store.operations.push({ jobs })
+      const pages = await client.hvalsBuffer(key('pages'))
+      assert.equal(
+        pages.reduce((sum, page) => sum + page.length, 0),
+        17 * count,
+      )
+      assert.equal(pages.length, count / 90)
+      const lengths = (await client.hvalsBuffer(key('jobs'))).map(({ length }) => length)
+      assert.ok(Math.max(...lengths) <= data.body.length + 22, `${Math.max(...lengths)}`)
+      assert.equal(await client.exists(key('states'), key('keys'), key('scheduled')), 0)
+    },
+  )
 
   onStore('cancelled jobs leave no gap, wherever they stood', async ({ store, client, key }) => {
     const jobs = newJobs(1000)
@@ -152,9 +153,8 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       const lanes = [{ minPriority: 8, reserve: 2 }]
       const worker = { id: 'w', queue: 'q', host: 'h', pid: 7, slots: 10, busy: 1, lanes }
       await store.operations.heartbeat({ workers: [worker], gone: [] })
-      const workers = `${/\{[^:}]*/.exec(key('queue'))?.[0]}}:workers`
-      const kept = await client.hgetBuffer(workers, 'w')
-      assert.ok(kept, workers)
+      const kept = await client.hgetBuffer(key('workers'), 'w')
+      assert.ok(kept)
       assert.deepEqual(unpack(kept), [['q', 'h', 7, 10, 1, EPOCH, EPOCH, 8, 2]])
     },
   )

@@ -11,32 +11,11 @@ import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
-import { faultyClient } from './redis-faults.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
 
 describe('redis store: the server', { skip: missingReason('redis') }, () => {
-  test('memory that runs out between a first push and its confirmation fails no push that is stored', async (t) => {
-    const redis = await started(t, () => startRedis({ appendonly: false }))
-    if (redis === undefined) return
-    for (const script of ['register', 'listed']) {
-      const faulty = faultyClient(redis.url)
-      const store = await open(redis.url, { client: faulty.client })
-      const job = newJob({ queue: script })
-      let pushed = false
-      faulty.before = async (name) => {
-        if (pushed && name === script) await redis.command('config', 'set', 'maxmemory', '1')
-        if (name === 'push') pushed = true
-      }
-      assert.deepEqual(await store.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
-      assert.equal((await claim(store, { queue: script })).jobs.length, 1)
-      await redis.command('config', 'set', 'maxmemory', '0')
-      await store.close()
-      faulty.disconnect()
-    }
-  })
-
   test('an eviction policy that is set later is warned of by a sweep', async (t) => {
     const redis = await started(t, () => startRedis())
     if (redis === undefined) return
