@@ -7,9 +7,14 @@ import { contentOf, keysOf } from '../stores/redis-fixture.ts'
 /** Longer than jobs, keys, groups and workers are kept. */
 const LATER = 2 * 3_600_000
 
-/** What stays of a pond whose jobs are all gone, as docs/redis.md lists it: for whose keys nobody looks any more. */
-function mayStay(key: string): boolean {
-  return key !== ''
+/** What stays of a pond whose jobs and schedules are all gone: of the pond, and of each queue. None of it grows with jobs. */
+const STAYS_OF_POND = ['claimed', 'floor', 'queues', 'version']
+const STAYS_OF_QUEUE = ['histograms', 'limits', 'queue']
+
+/** Keys are `{PREFIX}:NAME` and `{PREFIX}:QUEUE:NAME`. */
+function mayStay(key: string, prefix: string): boolean {
+  const [name = '', queue] = key.slice(`{${prefix}}:`.length).split(':').reverse()
+  return (queue === undefined ? STAYS_OF_POND : STAYS_OF_QUEUE).includes(name)
 }
 
 /** Sweeps as processes do for two hours, and looks for what is left. @param ids of all jobs that ever were */
@@ -28,10 +33,10 @@ export async function assertLittleLeft(url: string, ids: readonly string[]): Pro
     const stats = await store.operations.stats({})
     const stored = stats.reduce((sum, { counts }) => sum + Object.values(counts).reduce((a, b) => a + b), 0)
     assert.equal(stored, 0, 'jobs are left')
-    const prefix = new URL(url.replace(/^redis\+sentinel:\/\/[^/]*/, 'redis://host')).searchParams.get('prefix')
-    const keys = await keysOf(client, prefix ?? 'millpond')
+    const prefix = new URLSearchParams(url.split('?')[1]).get('prefix') ?? 'millpond'
+    const keys = await keysOf(client, prefix)
     assert.deepEqual(
-      keys.filter((key) => !mayStay(key)),
+      keys.filter((key) => !mayStay(key, prefix)),
       [],
       'keys are left',
     )
