@@ -105,8 +105,7 @@ export class ChaosCrew {
   }
 
   /** One process is killed, and another one takes over what it had to push. */
-  async killOne(round: number): Promise<void> {
-    await this.underLoad(round)
+  async killOne(): Promise<void> {
     const nth = Math.floor(this.#random() * this.#crew.length)
     const victim = this.#crew[nth]
     assert.ok(victim)

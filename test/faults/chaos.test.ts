@@ -26,7 +26,10 @@ describe('nothing is lost, torn, stuck, early, over a limit or fired twice', () 
       const url = await DURABLE_STORES[name]?.(t)
       if (url === undefined) return
       const crew = await ChaosCrew.start(t, { url, seed: SEED, jobs: JOBS, lease: LEASE, rounds: KILLS })
-      for (let round = 1; round <= KILLS; round++) await crew.killOne(round)
+      for (let round = 1; round <= KILLS; round++) {
+        await crew.underLoad(round)
+        await crew.killOne()
+      }
       await crew.settle()
       await judgeChaos(t, crew, { refusals: name === 'sqlite' ? ['StoreBusy'] : [] })
     })
@@ -40,7 +43,7 @@ describe('nothing is lost, torn, stuck, early, over a limit or fired twice', () 
     for (let round = 1; round <= KILLS; round++) {
       await crew.underLoad(round)
       await server.kill('SIGKILL')
-      if (round % 2 === 0) await crew.killOne(round)
+      if (round % 2 === 0) await crew.killOne()
       await server.restart()
     }
     await crew.settle()
