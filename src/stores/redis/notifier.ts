@@ -44,21 +44,34 @@ export class Notifier {
   #subscribe(): void {
     if (this.#subscribed || this.#closed) return
     this.#subscribed = true
-    const listening = this.#listening()
-    listening.on('messageBuffer', this.#heard)
-    listening.subscribe(this.channel).then(
-      () => {
-        this.#up()
-        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come. A cluster's client does not say
-        // so: what it misses is found by looks and extensions.
-        this.#subscriber?.on('ready', () => this.#subscriber?.ping().then(this.#up, () => undefined))
-      },
-      () => {
-        this.#subscribed = false
-        listening.off('messageBuffer', this.#heard)
-        setTimeout(() => this.#subscribe(), 100).unref()
-      },
+    const client = this.#client
+    if ('nodes' in client) {
+      client.on('messageBuffer', this.#heard)
+      // It subscribes again by itself, and does not say so: what it misses is found by looks and extensions.
+      this.#subscribeOn(client)
+      return
+    }
+    const subscriber = prepared(
+      client.duplicate({
+        enableOfflineQueue: true,
+        maxRetriesPerRequest: null,
+        // An answer that is lost with a connection never comes: each connection subscribes anew.
+        autoResubscribe: false,
+        // `#check` sees that it is silent; a replica passes bells on as well.
+        failoverDetector: false,
+        connectionName: 'millpond-bells',
+      }),
     )
+    this.#subscriber = subscriber
+    subscriber.on('messageBuffer', this.#heard)
+    subscriber.on('ready', () => this.#subscribeOn(subscriber))
+    this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
+  }
+
+  #subscribeOn(client: Client): void {
+    client.subscribe(this.channel).then(this.#up, () => {
+      if (!this.#closed) setTimeout(() => this.#subscribeOn(client), 100).unref()
+    })
   }
 
   /**
@@ -72,25 +85,6 @@ export class Notifier {
   /** Bells keep no process alive. */
   readonly #unref = (): void => {
     if (this.#client.isCluster) unrefSubscriber(this.#client)
-  }
-
-  #listening(): Client {
-    const client = this.#client
-    if ('nodes' in client) return client
-    if (this.#subscriber === undefined) {
-      this.#subscriber = prepared(
-        client.duplicate({
-          enableOfflineQueue: true,
-          maxRetriesPerRequest: null,
-          autoResubscribe: true,
-          // `#check` sees that it is silent; a replica passes bells on as well.
-          failoverDetector: false,
-          connectionName: 'millpond-bells',
-        }),
-      )
-      this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
-    }
-    return this.#subscriber
   }
 
   /** A connection that has fallen silent is as still as one on which no bell rings. */
