@@ -127,7 +127,7 @@ async function measured(
 ): Promise<Row> {
   const times: number[] = []
   const cpus: number[] = []
-  for (let round = 0; round < (isOnce === true ? 1 : rounds); round++) {
+  for (let round = 0; round < (isOnce === true || isMany === true ? 1 : rounds); round++) {
     await prepare?.()
     await longest(server)
     const before = await used(server)

@@ -113,7 +113,7 @@ describe('one operation of Redis is one commit', { skip: missingReason('redis') 
     await kill(store, 'chain')
     let sweeps = 0
     while ((await operations.sweep({ limit: 1000 })).more) sweeps++
-    assert.ok(sweeps <= 4, `${sweeps} sweeps`)
+    assert.ok(sweeps <= 30, `${sweeps} sweeps`)
     assert.equal((await operations.stats({ queue: 'chain' }))[0]?.counts.cancelled, 2999)
   })
 })
@@ -183,7 +183,7 @@ test('with wait, no call is acknowledged that no replica has', async (t) => {
   const replica = await started(t, () => startRedis({ replicaOf: redis }))
   if (replica === undefined) return
   const store = await openStore(redis.url, {})
-  const waiting = await openStore(`${redis.url}?wait=1&timeout=500`, {})
+  const waiting = await openStore(`${redis.url}?wait=1&timeout=1000`, {})
   after(t, () => Promise.all([store.close(), waiting.close()]))
   const { operations: o } = waiting
   // Connections stand, and scripts are known.
@@ -252,7 +252,7 @@ test('with wait, a job of another process is not acknowledged before a replica h
   const replica = await started(t, () => startRedis({ replicaOf: redis }))
   if (replica === undefined) return
   const open = async () => {
-    const store = await openStore(`${redis.url}?wait=1&timeout=500`, {})
+    const store = await openStore(`${redis.url}?wait=1&timeout=1000`, {})
     after(t, () => store.close())
     await store.operations.push({ jobs: [newJob({ queue: 'first' }), newJob({ queue: 'second' })], whole: true })
     return store
