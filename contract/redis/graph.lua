@@ -26,8 +26,14 @@ local function has_waits()
   return any_waits
 end
 
-local line_end
+local line_end, any_line
+local function has_line()
+  if any_line == nil then any_line = redis.call('EXISTS', K.settling) == 1 end
+  return any_line
+end
+
 local function join_line(entry)
+  any_line = true
   if not line_end then line_end = tonumber(redis.call('ZREVRANGE', K.settling, 0, 0, 'WITHSCORES')[2]) or 0 end
   line_end = line_end + 1
   redis.call('ZADD', K.settling, line_end, entry)

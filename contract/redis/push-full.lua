@@ -35,41 +35,52 @@ for i, given in ipairs(links or {}) do
 end
 local ids, out, taken = ids_in(ARGV[3]), { 0 }, {}
 -- Ids that were answered for others of the call.
-local others = {}
+local others, has_others = {}, false
+
+local function rename(waits)
+  local after, seen = {}, {}
+  for _, parent in ipairs(ids_in(waits[1])) do
+    parent = others[parent] or parent
+    if not seen[parent] then after[#after + 1] = parent end
+    seen[parent] = true
+  end
+  waits[1], waits[3] = table.concat(after), others[waits[3]] or waits[3]
+end
+
+-- The id by which the call named a parent.
+local function as_given(after, id)
+  for _, parent in ipairs(ids_in(after)) do
+    if (others[parent] or parent) == id then return parent end
+  end
+end
+
+local function state_of_job(id)
+  if taken[id] then return doomed[id] and CANCELLED or 'live' end
+  return state_in_pond(id)
+end
 
 GRAPH = {
   stands_for = function(id, other)
-    if other ~= id then others[id] = other end
+    if other ~= id then others[id], has_others = other, true end
   end,
 
-  -- What a job waits for; nil: it has no links.
+  -- What a job waits for, and the first parent that is not known; nil: it has no links.
   waits = function(i)
-    local given = links and links[i]
-    if not given then return nil end
-    local waits = no_waits(given[2])
-    local function state_of_job(id)
-      if taken[id] then return doomed[id] and CANCELLED or 'live' end
-      return state_in_pond(id)
-    end
-    for _, parent in ipairs(ids_in(given[1])) do
-      parent = others[parent] or parent
-      local state = state_of_job(parent)
-      if not state then return { orphan = parent } end
-      add_parent(waits, parent, state)
-    end
-    if given[3] then
-      waits.part_of = others[given[3]] or given[3]
-      if state_of_job(waits.part_of) ~= 'live' then return { orphan = waits.part_of } end
-    end
-    return waits
+    local waits = links and links[i]
+    if not waits then return nil, nil end
+    local after, part_of = waits[1], waits[3]
+    if has_others then rename(waits) end
+    local orphan = judge(waits, state_of_job)
+    if not orphan and waits[3] and state_of_job(waits[3]) ~= 'live' then return waits, part_of end
+    return waits, orphan and as_given(after, orphan)
   end,
 
   link = function(id, waits)
     link_job(id, waits, taken)
-    if not waits.part_of then return end
+    if not waits[3] then return end
     -- The children of the call must be there.
     store()
-    adopt(id, waits.part_of)
+    adopt(id, waits[3])
   end,
 
   flush = flush_links,

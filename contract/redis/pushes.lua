@@ -114,8 +114,9 @@ local function push_jobs(ids, first, last, out, taken, data_at)
       outcome = 1
       Q.is_full = true
     end
-    local waits = not outcome and GRAPH and GRAPH.waits(i)
-    if waits and waits.orphan then outcome = { 'orphan', waits.orphan } end
+    local waits, orphan
+    if GRAPH and not outcome then waits, orphan = GRAPH.waits(i) end
+    if orphan then outcome = { 'orphan', orphan } end
     if outcome then
       out[i + 1] = outcome
       all_pushed = all_pushed and outcome == 0

@@ -15,8 +15,8 @@
 -- Head: nothing further.
 -- In:  eight items per job: id; MessagePack of [queue, state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts,
 --      group, timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead is
---      `run`; the encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, one after the
---      other.
+--      `run`; the encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, each once, one after
+--      the other.
 -- Out: [made, outcome…], made as of `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here. A parent that the pond
 --      does not know is an open link.
@@ -31,23 +31,15 @@ local function enter_queue(name)
   Q.place, Q.is_new = tonumber(settings[2]) or 0, not settings[1]
 end
 
--- @return what a blocked job waits for
-local function waits_for(parents, runs)
-  local waits, seen = no_waits(runs), {}
-  for from = 1, #parents, 16 do
-    local parent = string.sub(parents, from, from + 15)
-    if not seen[parent] then add_parent(waits, parent, state_in_pond(parent) or 'live') end
-    seen[parent] = true
-  end
-  return waits
-end
+local function state_of_parent(id) return state_in_pond(id) or 'live' end
 
 local function restore(id, list, data, parents, lines, ...)
   if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
   enter_queue(list[1])
   local state, due, finished, key = list[2], list[5], list[7], list[14]
   local kept = (state == 'done' and Q.keep_done) or (state == 'dead' or state == 'cancelled') and Q.keep_dead or nil
-  local waits = state == 'blocked' and waits_for(parents, list[19])
+  local waits = state == 'blocked' and { parents, list[19], false }
+  if waits then judge(waits, state_of_parent) end
   if waits and waits.open == 0 and not waits.doomed then
     state, due = due > NOW and 'scheduled' or 'waiting', math.max(due, NOW)
   end

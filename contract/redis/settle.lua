@@ -143,12 +143,9 @@ end
 
 -- A job lives again, or is linked anew, of whose earlier end something is left in the line: that is done now.
 local function settle_all_of(id)
+  if not unsettled[next_unsettled] and not has_line() then return end
   local name = QUEUE
   settle()
-  if redis.call('EXISTS', K.settling) == 0 then
-    if name then at(name) end
-    return
-  end
   for _, kind in ipairs({ DONE, DEAD, CANCELLED, REMOVED, 'u' }) do
     while redis.call('ZSCORE', K.settling, kind .. id) do take_turn(kind .. id) end
   end

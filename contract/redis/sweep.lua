@@ -20,7 +20,7 @@
 -- Invariant: costs what is due, not how many queues, groups or jobs there are. Any number of processes may sweep at once. Afterwards `due` and
 --      `ends` tell when there is more to do.
 
-local limit, most_schedules = math.min(HEAD[5], 500), HEAD[6]
+local limit, most_schedules = math.min(HEAD[5], 250), HEAD[6]
 local MOST_QUEUES = 50 -- in one call
 local KEEP_CLAIMS = 600000 -- ms
 local promoted, expired, lost, forgotten, settled, more = 0, 0, {}, 0, 0, 0

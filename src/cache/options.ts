@@ -1,5 +1,5 @@
 /** Checks of what callers pass. */
-import type { Client } from '../stores/redis-client/settings.ts'
+import type { GivenClient } from '../stores/redis-client/settings.ts'
 import type { MillpondError } from '../values/errors/errors.ts'
 import {
   checkFunction,
@@ -34,7 +34,7 @@ export interface CacheOptions {
   /** The URL's one host is a node of a Redis Cluster. false unless given; several hosts are always a cluster. */
   cluster?: boolean | undefined
   /** A Redis or Cluster of ioredis, which stays the caller's to close. Unless given, one is made from the URL. */
-  client?: Client | undefined
+  client?: GivenClient | undefined
   /**
    * Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a
    * warning of the process, once a minute.

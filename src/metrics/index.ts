@@ -1,5 +1,5 @@
 /** The metrics of a pond, in the text format of Prometheus. docs/metrics.md lists them. */
-import type { Figures } from '../pond/figures.ts'
+import { type Figures, figuresOf } from '../pond/figures.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import { exposition } from './exposition.ts'
@@ -10,7 +10,7 @@ import { StoreCalls } from './store-calls.ts'
 /** Milliseconds that the store's figures are reused, so that many scrapers cost no more than one. */
 const TTL = 1000
 
-export type MetricsPond = Pick<Millpond, 'figures' | 'store' | 'stopping'>
+export type MetricsPond = Pick<Millpond, 'store' | 'stopping'>
 
 export class PondMetrics {
   readonly #pond: MetricsPond
@@ -58,7 +58,7 @@ export class PondMetrics {
 
   async #figures(): Promise<Figures | undefined> {
     try {
-      return await this.#pond.figures()
+      return await figuresOf(this.#pond)
     } catch (error) {
       if (isMillpondError(error) && error.code === 'Closed') throw error
       this.#onError(error)

@@ -2,6 +2,7 @@
 import type { BatchObservableResult, Meter } from '@opentelemetry/api'
 import { ListedQueues } from '../metrics/listed-queues.ts'
 import { queueFamilies } from '../metrics/queue-families.ts'
+import { figuresOf } from '../pond/figures.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 
@@ -22,7 +23,7 @@ const GAUGES = {
 } as const
 
 /** @returns ends it */
-export function gauges(meter: Meter, pond: Pick<Millpond, 'figures' | 'stopping'>): () => void {
+export function gauges(meter: Meter, pond: Pick<Millpond, 'stopping'>): () => void {
   const listed = new ListedQueues(MAX_QUEUES)
   const known = Object.entries(GAUGES).map(([family, { name, ...options }]) => {
     return { family, gauge: meter.createObservableGauge(name, options) }
@@ -30,7 +31,7 @@ export function gauges(meter: Meter, pond: Pick<Millpond, 'figures' | 'stopping'
   const all = known.map(({ gauge }) => gauge)
   const observe = async (result: BatchObservableResult) => {
     try {
-      const figures = await pond.figures()
+      const figures = await figuresOf(pond)
       const families = queueFamilies(figures, listed.among(figures.queues.map(({ queue }) => queue)))
       for (const { family, gauge } of known) {
         for (const { labels, value } of families.find(({ name }) => name === family)?.samples ?? []) {

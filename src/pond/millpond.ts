@@ -21,13 +21,13 @@ import { isShown } from './actions.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
-import { type Figures, figures } from './figures.ts'
+import { registerFigures } from './figures.ts'
 import { type Graph, type GraphOptions, graphOf } from './graph.ts'
 import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
 import { PondWorkers } from './pond-workers.ts'
 import type { Pushed } from './push.ts'
-import { type GraphJob, type PushAllOptions, pushAll } from './push-all.ts'
+import { type GraphJob, type PushAllOptions, pushAll, type QueueOf } from './push-all.ts'
 import { Pusher } from './pusher.ts'
 import { Queue } from './queue.ts'
 import type { QueueOptions } from './queue-options.ts'
@@ -103,13 +103,13 @@ export class Millpond implements AsyncDisposable {
     const most = options.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
     const rules = { maxPayload: isInteger(1, most), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
-    const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
+    const pond = new Millpond(await openStore(url, rest), maxPayload)
     if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)
     return pond
   }
 
-  /** @internal */
-  constructor(store: Store, maxPayload: number) {
+  /** A pond over a store that is open already, such as one of your own (`millpond/store`). @param maxPayload as of `open` */
+  constructor(store: Store, maxPayload: number = MAX_PAYLOAD) {
     this.#store = store
     this.#bells = new BellListener(store, (bell) => this.#rung(bell))
     this.#sweeper = new Sweeper(
@@ -148,6 +148,7 @@ export class Millpond implements AsyncDisposable {
       removeWorker: (worker) => this.#workers.remove(worker),
     }
     this.schedules = new Schedules(this.#internals)
+    registerFigures(this, store, () => this.#assertOpen())
   }
 
   /**
@@ -160,7 +161,7 @@ export class Millpond implements AsyncDisposable {
   async schedule<Data>(
     name: string,
     when: string,
-    queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+    queue: QueueOf<Data>,
     data: Data,
     options?: ScheduleOptions,
   ): Promise<void> {
@@ -278,12 +279,6 @@ export class Millpond implements AsyncDisposable {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     const all = await this.#store.operations.stats({ minutes })
     return all.filter(isShown).map((stats) => queueReport(stats.queue, stats))
-  }
-
-  /** @internal What metrics are made of. @throws Closed, `Store…` */
-  async figures(): Promise<Figures> {
-    this.#assertOpen()
-    return figures(this.#store)
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Stored } from '../values/encoding/stored.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { checkId } from '../values/jobs/ids.ts'
 import { jobInfo, type ListedJob } from '../values/jobs/job.ts'
-import type { JobState, NewJob } from '../values/jobs/records.ts'
+import type { JobState } from '../values/jobs/records.ts'
 import { needs } from '../values/operations/capabilities.ts'
 import { checkOptions, defined, isInteger } from '../values/options/options.ts'
 import { computedDelay } from '../values/settings/backoff.ts'
@@ -89,12 +89,6 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   get #store(): Store {
     this.#pond.assertOpen()
     return this.#pond.store
-  }
-
-  /** @internal What a push would store. Rejects as `push` does. */
-  async prepare(data: Data, options: PushOptions): Promise<NewJob> {
-    await this.#settings.send()
-    return this.#producer.prepare(data, options)
   }
 
   /** The pond of this queue: there its jobs and their results are read. */

@@ -10,8 +10,7 @@ import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { checkScheduleName } from '../values/settings/names.ts'
 import type { PondInternals } from './internals.ts'
 import type { Pushed } from './push.ts'
-import { producerIn } from './push-all.ts'
-import type { Queue } from './queue.ts'
+import { producerIn, type QueueOf } from './push-all.ts'
 import { checkLine, type ScheduleOptions, scheduleSettings } from './schedule-options.ts'
 import { type Preview, type PreviewOptions, previewOf } from './schedule-preview.ts'
 
@@ -48,7 +47,7 @@ interface ScheduleChange {
 type Declared<Data> = [
   name: unknown,
   when: unknown,
-  queue: Pick<Queue<Data>, 'name' | 'prepare'>,
+  queue: QueueOf<Data>,
   data: Data,
   options: ScheduleOptions | undefined,
 ]
@@ -81,9 +80,18 @@ export class Schedules {
   ): Promise<{ declaration: Declaration; outcome: DeclareOutcome | undefined }> {
     const store = this.#store('schedule')
     const name = checkScheduleName(given)
-    producerIn(this.#pond, queue, 'pond.schedule')
+    const producer = producerIn(this.#pond, queue, 'pond.schedule')
     const { timing, paused, job: jobOptions } = scheduleSettings(name, when, options)
-    const { priority, key, group, cost = 1, attempts, timeout, data: encoded } = await queue.prepare(data, jobOptions)
+    await producer.told()
+    const {
+      priority,
+      key,
+      group,
+      cost = 1,
+      attempts,
+      timeout,
+      data: encoded,
+    } = await producer.prepare(data, jobOptions)
     const size = Buffer.byteLength(encoded.body)
     if (size > MOST_DATA) {
       throw new MillpondError('PayloadTooLarge', `the data of a schedule may have ${MOST_DATA} bytes; got ${size}`)

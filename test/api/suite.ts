@@ -21,6 +21,7 @@ import { removePrefix } from '../stores/redis-fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
 import { meddled } from '../support/meddled.ts'
 import { until } from '../support/until.ts'
+import { isInThisRun } from '../support/variants.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
 export interface Place {
@@ -75,7 +76,7 @@ const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
   },
 })
 
-export const STORES: readonly StoreUnderTest[] = [
+const EVERY_STORE: readonly StoreUnderTest[] = [
   {
     name: 'memory',
     shared: false,
@@ -97,6 +98,9 @@ export const STORES: readonly StoreUnderTest[] = [
   postgres('postgres'),
   postgres('pgbouncer'),
 ]
+
+/** Those of this run: what `npm test` leaves out, `npm run test:deep` runs. */
+export const STORES = EVERY_STORE.filter(isInThisRun)
 
 type Check = (place: Place) => Promise<void>
 

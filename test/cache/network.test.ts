@@ -1,4 +1,5 @@
 /** Redis is cut off, silent or gone for a while: nothing hangs past its limit, errors have codes, and what is known is answered. */
+
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,13 +7,14 @@ import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { isMillpondError } from '../../src/values/errors/errors.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { depth } from '../support/depth.ts'
 import { untilCalm } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
 import { freshPrefix, openCache } from './fixture.ts'
 
 const url = serverUrl('redis') ?? 'redis://127.0.0.1:1'
 /** Of an outage, in ms; the experiment's is 10 s: MILLPOND_CACHE_OUTAGE. */
-const OUTAGE = Number(process.env.MILLPOND_CACHE_OUTAGE ?? 1500)
+const OUTAGE = depth(1500, 10_000)
 
 describe('a bad network', { skip: missingReason('redis') }, () => {
   /** One cache on a line that the test controls, and another on a good one. */

@@ -11,9 +11,9 @@ export function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   return { ...rest, ...more }
 }
 
-/** Runs it to its end. */
-export function millpond(args: readonly string[], env: Record<string, string> = {}) {
-  const ran = spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', env: environment(env), timeout: 30_000 })
+/** Runs it to its end. @param main the program, from the sources unless given */
+export function millpond(args: readonly string[], env: Record<string, string> = {}, main = MAIN) {
+  const ran = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', env: environment(env), timeout: 30_000 })
   return { code: ran.status, out: ran.stdout, err: ran.stderr }
 }
 

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { hear } from './bells.ts'
-import { claim, conformance, running, setsClockForDelays } from './suite.ts'
+import { claim, everyWay, running, setsClockForDelays } from './suite.ts'
 
-conformance('bells', {
+everyWay('bells', {
   'work: pushed': async (store) => {
     await hear(store, 'work', () => store.operations.push({ jobs: [newJob()] }))
   },

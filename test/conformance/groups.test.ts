@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors/errors.ts'
 import type { ClaimedJob, NewJob } from '../../src/values/jobs/records.ts'
+import { depth } from '../support/depth.ts'
 import { newJob } from '../support/jobs.ts'
 import { claim, conformance, first } from './suite.ts'
 
 /** More than a claim and a sweep take at once. */
-const GROUPS = Number(process.env.MILLPOND_TEST_GROUPS ?? 2_000)
+const GROUPS = depth(1_200, 5_000)
 
 const inGroups = (): NewJob[] => Array.from({ length: GROUPS }, (_, at) => newJob({ group: `once-${at}` }))
 

@@ -15,6 +15,7 @@ import { openRabbitmq } from '../stores/rabbitmq-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 import { openPlainStore } from '../support/plain-store.ts'
 import { openSpilling } from '../support/spilling.ts'
+import { isInThisRun } from '../support/variants.ts'
 
 export interface Opened {
   store: Store
@@ -111,7 +112,8 @@ export const plain: StoreUnderTest = {
   },
 }
 
-export const stores: readonly StoreUnderTest[] = [
+/** For tests that any way to a store has to pass in every run. */
+export const everyStore: readonly StoreUnderTest[] = [
   {
     name: 'memory',
     skip: missing(MEMORY),
@@ -155,3 +157,6 @@ export const stores: readonly StoreUnderTest[] = [
     open: (options = {}) => openRabbitmq(urlOf('rabbitmq'), options),
   },
 ]
+
+/** Those of this run: what `npm test` leaves out, `npm run test:deep` runs. */
+export const stores: readonly StoreUnderTest[] = everyStore.filter(isInThisRun)

@@ -5,13 +5,14 @@ import type { Store } from '../../src/store.ts'
 import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 import type { Claimed, ClaimRequest, Hold, NewJob } from '../../src/values/jobs/records.ts'
 import { newJob } from '../support/jobs.ts'
-import { stores } from './stores.ts'
+import { runsOnVariants } from '../support/variants.ts'
+import { everyStore, stores } from './stores.ts'
 
 type Check = (store: Store, clock: { now: number }) => Promise<void>
 
-/** Runs each check on a fresh instance of every store. The clock stands still unless the check moves it. */
-export function conformance(topic: string, checks: Record<string, Check>): void {
-  for (const { name, skip, open } of stores) {
+/** Runs each check on a fresh instance of every store of this run. The clock stands still unless the check moves it. */
+export function conformance(topic: string, checks: Record<string, Check>, on: typeof stores = stores): void {
+  for (const { name, skip, open } of on) {
     describe(`${topic}: ${name}`, { skip }, () => {
       for (const [title, check] of Object.entries(checks)) {
         test(title, async (t) => {
@@ -32,9 +33,13 @@ export function conformance(topic: string, checks: Record<string, Check>): void 
   }
 }
 
+/** The same, on the variants as well: what the way to a store has a part in. */
+export const everyWay = (topic: string, checks: Record<string, Check>): void =>
+  conformance(topic, checks, runsOnVariants ? stores : everyStore)
+
 /** Skips the check on a store whose delayed jobs become due by another clock than the check's. */
 export function setsClockForDelays({ name }: Store): void {
-  const reason = stores.find((each) => each.name === name)?.ownClock
+  const reason = everyStore.find((each) => each.name === name)?.ownClock
   if (reason !== undefined) throw new MillpondError('NotSupported', reason)
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { globalSetup, globalTeardown } from '../servers/global.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const files = globSync('test/{conformance,model,api}/*.test.ts', { cwd: root }).map((file) => root + file)
+const files = globSync('test/{conformance,model,api}/!(*.deep).test.ts', { cwd: root }).map((file) => root + file)
 
 interface Tally {
   passed: number
@@ -37,8 +37,9 @@ const ended =
   }
 
 await globalSetup()
-// All vectors, also on stores that replay a sample otherwise.
+// All stores and all vectors, also those that a usual run leaves out.
 process.env.MILLPOND_TEST_VECTORS_EVERY = '1'
+process.env.MILLPOND_TEST_STORES = 'all'
 // One at a time, since the tests of a suite are told apart only by the order in which they end.
 const stream = run({ files, concurrency: 1 })
 stream.on('test:pass', ended(true))

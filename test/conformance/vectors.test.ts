@@ -1,15 +1,19 @@
 /** Every lifecycle vector on every store that has what the vector needs. */
 
 import { describe, test } from 'node:test'
+import { isInThisRun, runsOnVariants } from '../support/variants.ts'
 import { replay } from './replay.ts'
-import { plain, stores } from './stores.ts'
+import { everyStore, plain } from './stores.ts'
 import { EPOCH, loadVectors } from './vectors.ts'
 
 const vectors = loadVectors()
 /** On stores with a file or a server, one of so many: for runs whose matter is another. 1: all, also on those that have a sample. */
-const EVERY = process.env.MILLPOND_TEST_VECTORS_EVERY
+const EVERY = process.env.MILLPOND_TEST_VECTORS_EVERY ?? (runsOnVariants ? '1' : undefined)
 
-for (const { name, skip, ownClock, differs, sample = 1, open } of [...stores, plain]) {
+// A usual run has a sample of the vectors on the variants.
+const stores = runsOnVariants ? everyStore.filter(isInThisRun) : [...everyStore, plain]
+
+for (const { name, skip, ownClock, differs, sample = 1, open } of stores) {
   const every = Number(EVERY ?? sample)
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of name === 'memory' ? vectors : vectors.filter((_, n) => n % every === 0)) {

@@ -2,14 +2,17 @@
 import { existsSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { install, mayInstall } from '../servers/install.ts'
 import { after } from '../support/cleaning.ts'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const program = process.env.MILLPOND_TEST_CHROMIUM ?? PLACES.find((place) => existsSync(place))
+const find = (): string | undefined => process.env.MILLPOND_TEST_CHROMIUM ?? PLACES.find((place) => existsSync(place))
+const trouble = find() === undefined && mayInstall() ? await install('chromium') : ''
+const program = find()
 
 /** Why the page cannot be tested here; false: it can. */
 export const noBrowser: string | false =
-  program === undefined ? 'there is no Chromium: install it, or give its path by MILLPOND_TEST_CHROMIUM' : false
+  program === undefined && `there is no Chromium: install it, or give its path by MILLPOND_TEST_CHROMIUM.${trouble}`
 
 /** A browser of one's own. */
 export const launch = (): Promise<Browser> =>
@@ -25,7 +28,7 @@ function browser(): Promise<Browser> {
   return starting
 }
 
-/** Ends it, after the last test of a file. */
+/** Ends it, after the last test. */
 export const closeBrowser = async (): Promise<void> => (await starting)?.close()
 
 export interface Visit {

@@ -1,4 +1,4 @@
-/** The list of attacks: none of them reaches anything. What a browser has to withstand is in page-hostile.test.ts. */
+/** The list of attacks: none of them reaches anything. What a browser has to withstand is in page-hostile.ts. */
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { type TestContext, test } from 'node:test'

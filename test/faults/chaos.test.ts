@@ -1,20 +1,20 @@
 /**
  * Four processes push graphs, lists with callbacks and keys over queues with limits, groups and a capacity, change jobs in bulk, and fire
- * schedules, while processes and servers are killed (SIGKILL). MILLPOND_FAULT_GRAPHS sets how many jobs there are (100,000 take minutes),
- * MILLPOND_FAULT_KILLS the kills, MILLPOND_FAULT_SEED the jobs, the victims and the moments.
+ * schedules, while processes and servers are killed (SIGKILL). MILLPOND_FAULT_SEED sets the jobs, the victims and the moments.
  */
 import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisSentinel } from '../servers/redis-sentinel.ts'
+import { depth } from '../support/depth.ts'
 import { ChaosCrew } from './chaos-crew.ts'
 import { judgeChaos } from './chaos-verdict.ts'
 import { DURABLE_STORES } from './places.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 2)
-const JOBS = Number(process.env.MILLPOND_FAULT_GRAPHS ?? 400)
+const KILLS = depth(2, 12)
+const JOBS = depth(300, 5000)
 /** In ms: after it, what a killed process held starts again. Longer where a server is away for a while. */
 const LEASE = 1000
 const LONG_LEASE = 5000

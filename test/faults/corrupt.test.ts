@@ -19,11 +19,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { faultsOf, look, seeded, settles, start } from './harness.ts'
 import type { SurvivorConfig } from './roles/survivor.ts'
 
 /** Pages beside the roots of the tables. */
-const PAGES = Number(process.env.MILLPOND_FAULT_PAGES ?? 4)
+const PAGES = depth(2, 40)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const QUEUE = 'jobs'
 const PAGE = 4096

@@ -13,9 +13,6 @@ import type { WorkerConfig } from './roles/worker.ts'
 
 export const QUEUE = 'jobs'
 
-/** How many rounds of a fault. MILLPOND_FAULT_ROUNDS replaces what is short enough for every test run. */
-export const rounds = (few: number): number => Number(process.env.MILLPOND_FAULT_ROUNDS ?? few)
-
 /** What a process must get done after a fault to count as going on. */
 const SOME = 5
 

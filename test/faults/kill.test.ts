@@ -1,20 +1,20 @@
 /**
  * Producers and workers on one store are killed (SIGKILL) at random moments under load, every fourth time all of them at once, and replaced.
- * In the end all are killed, and one worker does what is left. MILLPOND_FAULT_ROUNDS sets the rounds, MILLPOND_FAULT_SEED the moments and the
- * victims.
+ * In the end all are killed, and one worker does what is left. MILLPOND_FAULT_SEED sets the moments and the victims.
  */
 
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
-import { Crew, type Member, QUEUE, rounds, successes } from './crew.ts'
+import { Crew, type Member, QUEUE, successes } from './crew.ts'
 import { seeded } from './harness.ts'
 import { PLACES } from './places.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(4)
+const ROUNDS = depth(1, 12)
 /** Most successes of all together between two rounds. */
 const LOAD = 60
 

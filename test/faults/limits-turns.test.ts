@@ -1,6 +1,6 @@
 /**
  * Many claims at once on groups of all priorities, while jobs are pushed, fail, are given back and cancelled: no group runs more than it may, and none
- * is passed over for good. MILLPOND_FAULT_TURNS sets the jobs per store, MILLPOND_FAULT_SEED what happens to them.
+ * is passed over for good. MILLPOND_FAULT_SEED sets what happens to them.
  */
 
 import assert from 'node:assert/strict'
@@ -11,12 +11,13 @@ import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { after } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { ERROR, newJob } from '../support/jobs.ts'
 import { BOUND } from '../support/until.ts'
 import { seeded } from './harness.ts'
 import { DURABLE_STORES } from './places.ts'
 
-const JOBS = Number(process.env.MILLPOND_FAULT_TURNS ?? 1500)
+const JOBS = depth(500, 6000)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const CLAIMERS = 6
 const PUSHERS = 2

@@ -1,8 +1,8 @@
 /**
  * Processes fire schedules for ten days of a clock that the test moves, across a change of clocks in two zones, while they are killed
- * (SIGKILL) and replaced. Each time has exactly one job. MILLPOND_FAULT_SCHEDULES sets how many there are (1,000 take minutes),
- * MILLPOND_FAULT_PROCESSES the processes, MILLPOND_FAULT_KILLS the kills, MILLPOND_FAULT_SEED the victims and the moments.
+ * (SIGKILL) and replaced. Each time has exactly one job. MILLPOND_FAULT_SEED sets the victims and the moments.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -13,14 +13,15 @@ import { firingId } from '../../src/values/schedules/firing.ts'
 import type { Declaration } from '../../src/values/schedules/records.ts'
 import { timesOf } from '../../src/values/schedules/times.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { type Child, seeded, start } from './harness.ts'
 import { DURABLE_STORES } from './places.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 4)
-const PROCESSES = Number(process.env.MILLPOND_FAULT_PROCESSES ?? 4)
-const SCHEDULES = Number(process.env.MILLPOND_FAULT_SCHEDULES ?? 120)
+const KILLS = depth(2, 12)
+const PROCESSES = depth(2, 4)
+const SCHEDULES = depth(30, 240)
 const QUEUE = 'reports'
 const BEGIN = Date.UTC(2026, 9, 23, 12)
 const DAY = 86_400_000

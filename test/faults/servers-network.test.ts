@@ -1,6 +1,6 @@
 /**
  * The network between processes and server misbehaves under load: connections are cut, refused for a while, or everything that is
- * sent is swallowed for longer than a lease. MILLPOND_FAULT_ROUNDS sets the rounds, MILLPOND_FAULT_SEED their kinds and moments.
+ * sent is swallowed for longer than a lease. MILLPOND_FAULT_SEED sets their kinds and moments.
  */
 
 import assert from 'node:assert/strict'
@@ -9,13 +9,14 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '../servers/proxy.ts'
 import { after } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { backend, MODES, through } from './backends.ts'
-import { Crew, rounds } from './crew.ts'
+import { Crew } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(4)
+const ROUNDS = depth(2, 12)
 
 const FAULTS: readonly ((proxy: TcpProxy, random: () => number) => Promise<void>)[] = [
   async function cut(proxy) {

@@ -1,19 +1,20 @@
 /**
  * The server is killed (SIGKILL) under load and started again: jobs are late, none is lost, and everybody goes on by himself.
- * MILLPOND_FAULT_ROUNDS sets the rounds, MILLPOND_FAULT_SEED the moments.
+ * MILLPOND_FAULT_SEED sets the moments.
  */
 
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { depth } from '../support/depth.ts'
 import { backend, MODES } from './backends.ts'
-import { Crew, rounds } from './crew.ts'
+import { Crew } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(2)
+const ROUNDS = depth(1, 6)
 
 for (const mode of MODES) {
   const { name, transaction } = mode

@@ -1,6 +1,6 @@
 /**
  * Redis with Sentinel: the master is killed (SIGKILL) or stopped (SIGSTOP) under load, and a replica takes over. Every push and ending waits for
- * one replica (`?wait=1`), so that what was acknowledged survives its master. MILLPOND_FAULT_ROUNDS sets the rounds.
+ * one replica (`?wait=1`), so that what was acknowledged survives its master.
  */
 
 import assert from 'node:assert/strict'
@@ -9,12 +9,13 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { started } from '../servers/fixtures.ts'
 import { startRedisSentinel } from '../servers/redis-sentinel.ts'
-import { Crew, rounds } from './crew.ts'
+import { depth } from '../support/depth.ts'
+import { Crew } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(2)
+const ROUNDS = depth(1, 4)
 
 for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
   test(`redis sentinel: nothing acknowledged is lost when a master gets ${signal} and its replica takes over`, async (t) => {

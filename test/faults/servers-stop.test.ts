@@ -1,6 +1,6 @@
 /**
  * A worker on a server is stopped (SIGSTOP) under load until others have begun, or done, its jobs, then goes on (SIGCONT): what it
- * still says of them is refused, and it works on as if nothing had been. MILLPOND_FAULT_ROUNDS sets the rounds.
+ * still says of them is refused, and it works on as if nothing had been.
  */
 
 import assert from 'node:assert/strict'
@@ -9,14 +9,15 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../src/index.ts'
 import { after } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
-import { Crew, type Member, rounds, successes } from './crew.ts'
+import { Crew, type Member, successes } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, lastRuns, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(2)
+const ROUNDS = depth(2, 8)
 
 interface Held {
   id: string

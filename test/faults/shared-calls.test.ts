@@ -1,17 +1,17 @@
 /**
  * Whoever makes a shared call is killed (SIGKILL) in the middle of it: another process makes it, and all who wait are
- * answered within the call's time limit. MILLPOND_FAULT_ROUNDS sets the rounds.
+ * answered within the call's time limit.
  */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { scratch } from '../support/cleaning.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
-import { rounds } from './crew.ts'
 import { type Child, start } from './harness.ts'
 
-const ROUNDS = rounds(1)
+const ROUNDS = depth(1, 6)
 /** Of the calls, in ms: a dead holder is noticed within a third of it. */
 const TIMEOUT = 6000
 const CREW = 3

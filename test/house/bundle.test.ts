@@ -11,17 +11,20 @@ import { missingReason, serverUrl } from '../servers/shared.ts'
 import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
-import { layInstalled, layPackage } from './published.ts'
+import { layInstalled, layPackage, PACKING } from './published.ts'
 
 const execute = promisify(execFile)
 const CLIENTS = ['ioredis', 'pg']
 const folder = sharedFolder()
 const project = join(folder, 'project')
 
-before(async () => {
-  await layPackage(project, CLIENTS)
-  copyFileSync(fileURLToPath(new URL('bundle/app.js', import.meta.url)), join(project, 'app.js'))
-})
+before(
+  async () => {
+    await layPackage(project, CLIENTS)
+    copyFileSync(fileURLToPath(new URL('bundle/app.js', import.meta.url)), join(project, 'app.js'))
+  },
+  { timeout: PACKING },
+)
 
 /** One file in a folder of its own. @returns its path */
 async function bundled(name: string, entry: string, options: BuildOptions): Promise<string> {

@@ -1,40 +1,45 @@
-/** Every code block of the README and the documentation is checked and, unless its page says why not, run. */
+/**
+ * Every code block of the README and the documentation, and every example, is checked and, unless its page says why not, run: in a project
+ * in which the package is installed, beside the clients and frameworks that the pages name.
+ */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { Millpond } from '../../src/index.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { type Block, codeBlocks, LANGUAGES, type Language, programOf, ROOT } from './code-blocks.ts'
+import { sharedFolder } from '../support/cleaning.ts'
+import { type Block, codeBlocks, LANGUAGES, type Language, programOf } from './code-blocks.ts'
+import { faultsOf, layPackage, PACKING, ROOT } from './published.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(ROOT)
 const blocks = codeBlocks()
 const of = (language: Language) => blocks.filter((block) => block.language === language)
-/** Inside the repository, so that the programs find its packages; the dot hides it from all other tools. */
-const programs = mkdtempSync(join(root, 'test/house/.blocks-'))
-const folder = mkdtempSync(join(tmpdir(), 'millpond-blocks-'))
-after(() => {
-  for (const path of [programs, folder]) rmSync(path, { recursive: true, force: true })
-})
+const folder = sharedFolder()
+const project = join(folder, 'project')
+const BESIDE = [
+  ...['@hono/node-server', '@opentelemetry/api', '@opentelemetry/sdk-trace-base', '@opentelemetry/sdk-metrics'],
+  ...['@opentelemetry/context-async-hooks', 'better-sqlite3', 'drizzle-orm', 'express', 'fastify', 'hono', 'ioredis'],
+  ...['kysely', 'pg', 'amqplib', 'postgres', 'zod', '@types'],
+]
+const fileOf = ({ at }: Block) => join(project, `${at.replace(/\W/g, '-')}.mts`)
 
-const fileOf = ({ at }: Block) => join(programs, `${at.replace(/\W/g, '-')}.ts`)
-const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'))
-const paths: Record<string, [string]> = compilerOptions.paths
-
-before(() => {
-  for (const block of of('ts')) writeFileSync(fileOf(block), `${programOf(block)}export {}\n`)
-  const options = { noUnusedLocals: false, noUnusedParameters: false }
-  const config = { extends: join(root, 'tsconfig.json'), compilerOptions: options, include: ['*.ts'] }
-  writeFileSync(join(programs, 'tsconfig.json'), JSON.stringify(config))
-})
+before(
+  async () => {
+    await layPackage(project, BESIDE, 'commonjs')
+    for (const block of of('ts')) writeFileSync(fileOf(block), `${programOf(block)}export {}\n`)
+    mkdirSync(join(project, 'examples'))
+    for (const file of readdirSync(join(ROOT, 'examples')).filter((name) => name.endsWith('.ts'))) {
+      copyFileSync(join(ROOT, 'examples', file), join(project, 'examples', file.replace(/ts$/, 'mts')))
+    }
+  },
+  { timeout: PACKING },
+)
 
 test('each block says in which language it is', () => {
   const known: readonly string[] = LANGUAGES
@@ -44,10 +49,8 @@ test('each block says in which language it is', () => {
   )
 })
 
-test('the TypeScript has no fault, checked as strictly as the sources', async () => {
-  const compiler = join(root, 'node_modules/typescript/bin/tsc')
-  const checked = await run(process.execPath, [compiler, '-p', programs], { cwd: programs }).catch((error) => error)
-  assert.equal(checked.stdout, '')
+test('the TypeScript and the examples have no fault, and the declarations of the package none either', async () => {
+  assert.deepEqual(await faultsOf(project), [])
 })
 
 /** What the program needs that is not here. */
@@ -62,10 +65,8 @@ describe('the TypeScript runs', { concurrency: 2 }, () => {
       const own = mkdtempSync(join(folder, 'ts-'))
       // A page's worker may go on; its program is over when its last line is.
       const code = `${readFileSync(fileOf(block), 'utf8')}process.exit(0)\n`
-        .replace(/from '(millpond[^']*)'/g, (_, name) => `from '${join(root, paths[name]?.[0] ?? name)}'`)
-        .replaceAll('redis://localhost', serverUrl('redis') ?? '')
-      const file = fileOf(block).replace(/ts$/, 'run.ts')
-      writeFileSync(file, code)
+      const file = fileOf(block).replace(/mts$/, 'run.mts')
+      writeFileSync(file, code.replaceAll('redis://localhost', serverUrl('redis') ?? ''))
       await run(process.execPath, [file], { cwd: own })
     })
   }
@@ -87,7 +88,7 @@ describe('the shell commands run', () => {
       const env = {
         ...process.env,
         NODE: process.execPath,
-        ROOT: root,
+        PACKAGE: join(project, 'node_modules/millpond'),
         PORT: `${port}`,
         ORIGIN: `http://127.0.0.1:${port}`,
       }

@@ -12,7 +12,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-export const ROOT = new URL('../../', import.meta.url)
+const ROOT = new URL('../../', import.meta.url)
 export const LANGUAGES = ['ts', 'sh', 'console', 'sql', 'json', 'yaml', 'text'] as const
 export type Language = (typeof LANGUAGES)[number]
 

@@ -1,72 +1,75 @@
 /** What `npm pack` yields is installed in an empty project and used there, as a user would: compiled, in plain JavaScript. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, dirname, join, posix } from 'node:path'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { startMillpond } from '../cli/fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
+import { layPackage, npm, PACKING, published, ROOT } from './published.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+/** Most bytes of the packed file. */
+const LARGEST = 900_000
 const project = sharedFolder()
-let files: string[] = []
+let files: readonly string[] = []
+let size = 0
 
-before(() => {
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', project], {
-      cwd: root,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
-  )
-  files = packed.files.map(({ path }: { path: string }) => path)
-  // Its dependencies come from where they are installed already, so that the test needs no registry.
-  const names = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
-  const near = Object.fromEntries(names.map((name) => [name, `file:${join(root, 'node_modules', name)}`]))
-  const manifest = {
-    type: 'module',
-    dependencies: { millpond: `file:${packed.filename}`, ...near },
-    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
-  }
-  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
-  const offline = ['--offline', '--cache', join(project, 'cache'), '--no-audit', '--no-fund']
-  npm('npm', 'install', '--install-links', '--ignore-scripts', ...offline)
-})
+before(
+  async () => {
+    await layPackage(project)
+    ;({ files, size } = await published())
+  },
+  { timeout: PACKING },
+)
 
-/** In the project, on the Node that runs this test. */
-function npm(program: 'npm' | 'npx', ...args: string[]): string {
-  const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` }
-  return execFileSync(program, args, { cwd: project, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-}
-
+const installed = (file: string): string => join(project, 'node_modules/millpond', file)
 const run = (code: string) => {
   writeFileSync(join(project, 'main.js'), code)
   return execFileSync(process.execPath, ['main.js'], { cwd: project, encoding: 'utf8', timeout: 30_000 })
 }
 
-test('it holds the library, its documentation, the examples and the contract, and nothing of the lab, the tests or the decisions', () => {
+test(`it has at most ${LARGEST / 1000} kB`, () => {
+  assert.ok(size <= LARGEST, `${size} bytes`)
+})
+
+test('it holds the library, its documentation and the examples, and nothing of the contract, the lab, the tests or the decisions', () => {
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'))
-  assert.ok(
-    files.includes('dist/stores/sqlite/connection/thread-code.js') && files.includes('contract/sqlite/push.sql'),
-  )
+  assert.ok(files.includes('dist/stores/sqlite/connection/thread-code.js') && files.includes('docs/llms.txt'))
   const allowed =
-    /^(dist|contract(?!\/vectors)|docs(?!\/decisions|\/contributing)|examples|monitoring)\/|^(package\.json|[A-Z]+\.md|LICENSE)$/
+    /^(dist|examples|monitoring)\/|^docs\/[\w-]+\.md$|^docs\/llms\.txt$|^(package\.json|[A-Z]+\.md|LICENSE)$/
   assert.deepEqual(
     files.filter((file) => !allowed.test(file)),
     [],
   )
   assert.deepEqual(
-    files.filter((file) => file.startsWith('dist/') && file.endsWith('.ts') && !file.endsWith('.d.ts')),
+    files.filter((file) => file.startsWith('dist/') && !/\.(js|d\.ts)$/.test(file)),
     [],
   )
+})
+
+test('SQL and Lua are in it once', () => {
+  const modules = files.filter((file) => file.endsWith('.js'))
+  assert.equal(modules.filter((file) => /(sql|lua)-files\.js$/.test(file)).length, 4)
+  // There they are packed; a second copy would be in plain text.
+  const code = modules.map((file) => readFileSync(installed(file), 'utf8')).join('\n')
+  for (const store of ['sqlite', 'postgres', 'redis', 'cache']) {
+    const folder = join(ROOT, 'contract', store)
+    const texts = readdirSync(folder).filter((file) => /\.(sql|lua)$/.test(file))
+    assert.ok(texts.length > 0)
+    for (const file of texts) {
+      const lines = readFileSync(join(folder, file), 'utf8').split('\n')
+      const longest = lines.reduce((one, other) => (other.length > one.length ? other : one))
+      assert.ok(!code.includes(longest), `${store}/${file}: ${longest}`)
+    }
+  }
 })
 
 test('the links of its pages lead to what it holds, or to the web', () => {
   const isThere = (path: string) => files.some((file) => file === path || file.startsWith(`${path}/`))
   const dead: string[] = []
-  for (const page of files.filter((file) => file.endsWith('.md'))) {
-    for (const [, link = ''] of readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)) {
+  for (const page of files.filter((file) => /\.(md|txt)$/.test(file))) {
+    // Pictures are for the repository's pages.
+    for (const [, link = ''] of readFileSync(installed(page), 'utf8').matchAll(/(?<!!\[[^\]]*)\]\(([^)\s]+)\)/g)) {
       const path = posix.join(posix.dirname(page), link.replace(/#.*/, ''))
       const isOutside = /^https?:/.test(link) || link.startsWith('#')
       if (!isOutside && !isThere(path.replace(/\/$/, ''))) dead.push(`${page}: ${link}`)
@@ -76,13 +79,13 @@ test('the links of its pages lead to what it holds, or to the web', () => {
 })
 
 test('every dependency that the compiled code imports is a declared one', () => {
-  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   // In `init/` stand the programs that `millpond init` writes, which have imports of their own.
   const isOurs = (name: string) => name.endsWith('.js') && !name.startsWith('dist/cli/init/')
   for (const file of files.filter(isOurs)) {
     // Whoever imports this has the peer; nothing else of the package imports it.
     const known = file.startsWith('dist/opentelemetry/') ? { ...dependencies, ...peerDependencies } : dependencies
-    const code = readFileSync(join(project, 'node_modules/millpond', file), 'utf8')
+    const code = readFileSync(installed(file), 'utf8')
     for (const [, name] of code.matchAll(/^import .*? from '([^'.][^']*)'/gm)) {
       assert.ok(name?.startsWith('node:') || Object.hasOwn(known, name ?? ''), `${file} imports ${name}`)
     }
@@ -90,7 +93,7 @@ test('every dependency that the compiled code imports is a declared one', () => 
 })
 
 test('the first example runs in an empty project', () => {
-  const example = readFileSync(join(root, 'examples/first.ts'), 'utf8').replaceAll('<{ to: string }>', '')
+  const example = readFileSync(join(ROOT, 'examples/first.ts'), 'utf8').replaceAll('<{ to: string }>', '')
   const printed = run(example)
   assert.match(printed, /mail to ada@example\.org, attempt 1/)
   assert.match(printed, /sent: true/)
@@ -111,10 +114,11 @@ test('importing the library loads no store, and a memory pond no SQLite', () => 
   assert.deepEqual(JSON.parse(printed), { store: 0, sqlite: [] })
 })
 
-test('npx millpond --help and --version', () => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  assert.match(npm('npx', '--offline', 'millpond', '--help'), /^millpond: [\s\S]*millpond serve/)
-  assert.equal(npm('npx', '--offline', 'millpond', '--version'), `${version}\n`)
+test('npx millpond --help and --version', async () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const npx = (...args: string[]) => npm(project, 'exec', '--offline', '--', 'millpond', ...args)
+  assert.match(await npx('--help'), /^millpond: [\s\S]*millpond serve/)
+  assert.equal(await npx('--version'), `${version}\n`)
 })
 
 test('the installed program serves, and ends with 0 when it is told to', { timeout: 60_000 }, async () => {
@@ -129,7 +133,7 @@ test('the installed program serves, and ends with 0 when it is told to', { timeo
 })
 
 test('its subpaths resolve, types beside them', () => {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   for (const [path, entry] of Object.entries<{ types?: string; default?: string } | string>(exports)) {
     if (typeof entry === 'string') continue
     assert.ok(files.includes(entry.types?.slice(2) ?? '') && files.includes(entry.default?.slice(2) ?? ''), path)

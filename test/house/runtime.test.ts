@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { sharedFolder } from '../support/cleaning.ts'
-import { layPackage } from './published.ts'
+import { layPackage, PACKING } from './published.ts'
 
 const project = sharedFolder()
 // Without the peer, its entry point cannot even be linked.
-before(() => layPackage(project, ['@opentelemetry/api']))
+before(() => layPackage(project, ['@opentelemetry/api']), { timeout: PACKING })
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const NEEDS = /this is Node (\d+)\.\d+\.\d+; Millpond needs Node 22\.18 or later/

@@ -3,6 +3,7 @@
  * jobs and ends them, and a producer pushes a job with the key that one of the schedules gives its jobs. Whatever the order, the queue
  * never has more jobs than its capacity, no key is held twice, and in the end each time that was missed has had its job, once.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -12,13 +13,14 @@ import { firingId } from '../../src/values/schedules/firing.ts'
 import type { Declaration } from '../../src/values/schedules/records.ts'
 import { Scheduler } from '../../src/worker/scheduler.ts'
 import { seeded } from '../faults/harness.ts'
+import { depth } from '../support/depth.ts'
 import { newJob } from '../support/jobs.ts'
 import { inAllOrders, type Path } from './orders.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
-const MOST_ORDERS = Number(process.env.MILLPOND_INTERLEAVE_ORDERS ?? 12)
+const MOST_ORDERS = depth(6, 60)
 const EVERY = 10_000
 /** Times that each schedule has missed. */
 const MISSED = 5

@@ -3,6 +3,7 @@
  * each job is known at the source or at the target. In the end each has run once. Only where a move is killed and nobody goes on with it may
  * a job that it had taken run at both ends, as after a lost lease.
  */
+
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
@@ -19,12 +20,13 @@ import { openStore } from '../../src/stores/open.ts'
 import { isMillpondError, MillpondError } from '../../src/values/errors/errors.ts'
 import type { NewJob } from '../../src/values/jobs/records.ts'
 import { seeded } from '../faults/harness.ts'
+import { depth } from '../support/depth.ts'
 import { newId, newJob } from '../support/jobs.ts'
 import { inAllOrders, type Path } from './orders.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
-/** Of each case; `MILLPOND_MOVE_ORDERS=Infinity` for all. */
-const ORDERS = Number(process.env.MILLPOND_MOVE_ORDERS ?? 40)
+/** Of each case; `MILLPOND_TEST_DEEP=Infinity` for all. */
+const ORDERS = depth(10, 100)
 /** In ms: after that, what a killed move had taken comes back. */
 const LATER = 61_000
 /** In ms. Workers are slow, but not lost. */

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import type { NewJob } from '../../src/values/jobs/records.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
+import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { freshPrefix, removePrefix } from '../stores/redis-fixture.ts'
 import { clock } from './world.ts'
 
@@ -74,7 +74,7 @@ async function sqlite(count: number): Promise<Processes> {
 
 async function postgres(count: number): Promise<Processes> {
   const url = serverUrl('postgres') ?? ''
-  const schema = newSchema()
+  const schema = takeSchema()
   const { stores, close } = await openAll(url, count, { schema })
   return {
     stores,
@@ -90,7 +90,7 @@ async function postgres(count: number): Promise<Processes> {
     },
     async close() {
       await close()
-      await dropSchema(schema)
+      await giveBackSchema(schema)
     },
   }
 }

@@ -2,6 +2,7 @@
  * Random sequences of operations on schedules, with a clock that moves, on every store; each answer compared with the model's. Firings are of
  * what some earlier sweep has told, so many of them are stale. MILLPOND_SEED and MILLPOND_MODEL_TIMES as in model.test.ts.
  */
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
@@ -11,10 +12,11 @@ import type { NewJob } from '../../src/values/jobs/records.ts'
 import type { Declaration, ScheduleRecord } from '../../src/values/schedules/records.ts'
 import { stores } from '../conformance/stores.ts'
 import { EPOCH } from '../conformance/vectors.ts'
+import { depth } from '../support/depth.ts'
 import { SchedulesModel } from './schedules-model.ts'
 
 const seed = process.env.MILLPOND_SEED
-const times = Number(process.env.MILLPOND_MODEL_TIMES ?? 1)
+const times = depth(0.5, 4)
 const QUEUE = 'q'
 
 const name = fc.constantFrom('a', 'b', 'c')
@@ -126,7 +128,7 @@ class Driver {
 }
 
 for (const { name: place, skip, open, modelRuns } of stores) {
-  const numRuns = Math.ceil(modelRuns / 10) * times
+  const numRuns = Math.ceil((modelRuns / 10) * times)
   describe(`model of schedules: ${place}`, { skip }, () => {
     test(`answers as the model does in ${numRuns} random sequences`, async (t) => {
       const sequence = fc.array(operation, { maxLength: 60, size: 'max' })

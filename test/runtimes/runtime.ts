@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { missingOf, variableOf } from '../servers/shared.ts'
 import { casesOf } from './report.ts'
 import { DIFFERENCES, filesFor, ON_SERVERS, type Reasons, type RuntimeName, UNSURE } from './suites.ts'
-import { testPackage } from './user.ts'
+import { packageInProject, testPackage } from './user.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -67,13 +67,24 @@ function environment(file = ''): NodeJS.ProcessEnv {
   return { ...rest, NO_COLOR: '1', MILLPOND_TEST_VECTORS_EVERY: '16' }
 }
 
-/** Everything that runs on that runtime, as tests of ours. */
+/** The package on each runtime: what `npm test` runs. */
+export function smoke(): void {
+  describe('the published package', () => {
+    const project = packageInProject()
+    for (const runtime of ['deno', 'bun'] as const) {
+      const found = versionOf(runtime)
+      const skip = 'missing' in found ? found.missing : false
+      describe(runtime, { skip }, () => testPackage(project, runtime, PROGRAMS[runtime], environment()))
+    }
+  })
+}
+
+/** The test files that run on that runtime, as tests of ours. */
 export function onRuntime(runtime: RuntimeName): void {
   const found = versionOf(runtime)
   const title = 'version' in found ? `${runtime} ${found.version}` : runtime
   // Two files at a time, as they wait more than they compute.
   describe(title, { skip: 'missing' in found ? found.missing : false, concurrency: 2 }, () => {
-    testPackage(runtime, PROGRAMS[runtime], environment())
     for (const [file, skip] of filesFor(runtime)) {
       test(file, { skip: skip ?? false }, async (t) => {
         const { report, output, code } = await run(runtime, file)

@@ -142,7 +142,7 @@ export function filesFor(runtime: RuntimeName): Map<string, string | undefined> 
   const root = new URL('../../', import.meta.url)
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(new URL(`test/${folder}/`, root))
-      .filter((name) => name.endsWith('.test.ts'))
+      .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.deep.test.ts'))
       .sort()
       .map((name) => `test/${folder}/${name}`),
   )

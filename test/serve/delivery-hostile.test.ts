@@ -1,19 +1,21 @@
 /**
  * `millpond serve`, as a process, delivers to a receiver that answers with randomly broken HTTP, and stays up.
- * `MILLPOND_BROKEN_SECONDS=60` makes it go on for so long, `MILLPOND_BROKEN_SEED` makes other answers.
+ * `MILLPOND_BROKEN_SEED` makes other answers.
  */
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { answerBroken } from './broken-answers.ts'
 import { Dice } from './hostile-requests.ts'
 import { rawReceiver } from './raw-receiver.ts'
 
-const SECONDS = Number(process.env.MILLPOND_BROKEN_SECONDS ?? 0)
+const SECONDS = depth(0, 30)
 const SEED = Number(process.env.MILLPOND_BROKEN_SEED ?? 20_261_122)
 /** Jobs at a time; unless seconds are given, one time is all. */
 const BATCH = 500

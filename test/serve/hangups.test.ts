@@ -7,10 +7,11 @@ import { execFileSync } from 'node:child_process'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { startMillpond } from '../cli/fixture.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const EACH = 80
-const ROUNDS = 25
+const ROUNDS = depth(5, 25)
 
 interface Hanging {
   /** What it has heard so far. */

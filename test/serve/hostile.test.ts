@@ -1,17 +1,19 @@
 /**
  * Thousands of hostile requests: no 5xx but 503, no crash, memory bounded, nothing stored that validation refuses.
- * `MILLPOND_HOSTILE=100000` makes it longer, `MILLPOND_HOSTILE_SEED` another one.
+ * `MILLPOND_HOSTILE_SEED` makes others.
  */
+
 import assert from 'node:assert/strict'
 import { listedJob } from '../../src/serve/api-schemas.ts'
 import { check } from '../../src/serve/json-schema.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { exchange } from '../web/serving.ts'
 import { type Client, onStores, serveTest } from './client.ts'
 import { ATTACKS, type Attack, attack, SECRET } from './hostile-connections.ts'
 import { Dice, type Hostile, hostile } from './hostile-requests.ts'
 
-const REQUESTS = Number(process.env.MILLPOND_HOSTILE ?? 3000)
+const REQUESTS = depth(1000, 10_000)
 const SEED = Number(process.env.MILLPOND_HOSTILE_SEED ?? 20_261_121)
 const PAYLOAD = 'what only its own path leads to'
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'

@@ -19,6 +19,17 @@ export async function openApiDocument(): Promise<unknown> {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(DOCUMENT, `${JSON.stringify(await openApiDocument(), null, 2)}\n`)
+/** A line for each path and each schema: a change to one is one line of a diff. */
+export function asText(document: unknown): string {
+  const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+  const written = (value: unknown, depth: number): string => {
+    if (!isObject(value) || depth === 0) return JSON.stringify(value)
+    const members = Object.entries(value).map(([name, member]) => {
+      return `${JSON.stringify(name)}: ${written(member, name === 'components' ? 2 : depth - 1)}`
+    })
+    return `{\n${members.join(',\n')}\n}`
+  }
+  return `${written(document, 2)}\n`
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(DOCUMENT, asText(await openApiDocument()))

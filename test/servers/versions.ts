@@ -26,7 +26,7 @@ const POSTGRES_CLIENTS = ['psql', 'pg_dump', 'pg_basebackup']
 const STANDBYS = /(replica|failover)\.test\.ts$/
 /** Whatever names one of the shared servers, or says that one is missing, is for another server. */
 const OTHERS = /^MILLPOND_TEST_/
-const SHARED = 'test/{conformance,model,api}/*.test.ts'
+const SHARED = 'test/{conformance,model,api}/!(*.deep).test.ts'
 const PAGE = new URL('../../docs/contributing/versions.md', import.meta.url)
 
 /** One version of one server. */
@@ -133,7 +133,7 @@ async function suite(programs: string, args: readonly string[]): Promise<Result>
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name)))
   const options = ['--test', '--test-reporter=tap', '--test-timeout=300000', '--test-concurrency=1']
   const child = spawn(process.execPath, [...options, '--test-global-setup=test/servers/global.ts', ...args], {
-    env: { ...env, PATH: `${programs}:${process.env.PATH}` },
+    env: { ...env, MILLPOND_TEST_STORES: 'all', PATH: `${programs}:${process.env.PATH}` },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

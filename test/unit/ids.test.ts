@@ -91,7 +91,7 @@ describe('ids', () => {
     const mocked = mock.method(Date, 'now', () => 0)
     try {
       // A module of its own: the first id of a process.
-      const url = new URL('../../src/values/ids.ts?first', import.meta.url).href
+      const url = new URL('../../src/values/jobs/ids.ts?first', import.meta.url).href
       const fresh: { newId: () => string } = await import(url)
       const id = fresh.newId()
       assert.equal(checkId(id), id)

@@ -39,7 +39,7 @@ const CAPABILITIES: Capabilities = {
 
 export const open: OpenStore = async (url, options) => openMemory(url, options).store
 
-/** With the state, for what stands around the store and must look into it: spill-over. */
+/** @internal With the state, for what stands around the store and must look into it: spill-over. */
 export function openMemory(url: URL | string, options: StoreOptions): { store: Store; state: MemoryState } {
   const [address, query = ''] = String(url).split('?')
   if (address !== 'memory:' && address !== 'memory://') {

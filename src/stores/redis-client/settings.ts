@@ -6,6 +6,13 @@ import { credential, serverUrls } from '../url.ts'
 
 export type Client = Redis | Cluster
 
+/** A `Client` as its owner gives it, told by what it can do: the types of the package need none of ioredis. */
+export interface GivenClient {
+  readonly options: object
+  callBuffer(command: string): Promise<unknown>
+  duplicate(): unknown
+}
+
 export interface ClientSettings {
   /** What every key begins with. */
   prefix: string

@@ -1,5 +1,5 @@
-# The program runs from the sources.
+# The program runs from the package.
 npx() {
   shift
-  "$NODE" "$ROOT/src/cli/main.ts" "$@"
+  "$NODE" "$PACKAGE/dist/cli/main.js" "$@"
 }

@@ -1,10 +1,10 @@
-# The program runs from the sources.
+# The program runs from the package.
 npx() {
   shift
-  "$NODE" "$ROOT/src/cli/main.ts" "$@"
+  "$NODE" "$PACKAGE/dist/cli/main.js" "$@"
 }
 "$NODE" --input-type=module -e "
-  const { Millpond } = await import('$ROOT/src/index.ts')
+  const { Millpond } = await import('$PACKAGE/dist/index.js')
   const pond = await Millpond.open('sqlite:app.db')
   await pond.queue('mails').push(1)
   await pond.close()

@@ -1,8 +1,8 @@
-# In the blocks of docs/serve.md, the service runs on a free port instead of 8080, from the sources.
+# In the blocks of docs/serve.md, the service runs on a free port instead of 8080, from the package.
 set -eu
 npx() {
   [ "$1" = millpond ] && shift
-  "$NODE" "$ROOT/src/cli/main.ts" "$@" --port "$PORT" >service.log 2>&1 &
+  "$NODE" "$PACKAGE/dist/cli/main.js" "$@" --port "$PORT" >service.log 2>&1 &
   service=$!
   until command curl -s "$ORIGIN/healthz" >/dev/null; do
     kill -0 $service || { cat service.log; exit 1; }

@@ -2,7 +2,7 @@
 import type { BulkRequest, BulkStep } from '../../../values/operations/requests.ts'
 import { KINDS } from '../../bells.ts'
 import { MOST_SAMPLED } from '../../bulk.ts'
-import { MAX_ITEMS_PER_CALL } from '../chunks.ts'
+import { MAX_CHANGES_PER_CALL, MAX_ITEMS_PER_CALL } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { bytesIn, idText, numberIn } from '../wire.ts'
@@ -31,7 +31,7 @@ async function look(
   step: BulkStep,
 ): Promise<Place | undefined> {
   const { priority = null, runAt = null } = change.kind === 'update' ? change : {}
-  const most = limit === 0 ? 0 : limit - step.matched
+  const most = limit === 0 ? 0 : Math.min(limit - step.matched, MAX_CHANGES_PER_CALL)
   const { head: from, items } = afterArgs(last)
   const head = [state, MAX_ITEMS_PER_CALL, from, filter ?? null, change.kind, most, until ?? null, priority, runAt]
   const answer = await callScript(context, 'bulk', { queue, head, items, safe: limit > 0 })

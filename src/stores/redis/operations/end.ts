@@ -3,7 +3,7 @@
 import type { OfQueue } from '../../../store.ts'
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
-import { inChunks } from '../chunks.ts'
+import { inChunks, MAX_CHANGES_PER_CALL, MAX_ITEMS_PER_CALL } from '../chunks.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
@@ -15,6 +15,8 @@ interface Operation<Item, Outcome> {
   head?: (items: readonly Item[]) => readonly unknown[]
   args: (items: readonly Item[]) => readonly Arg[]
   outcomes: readonly Outcome[]
+  /** Items of one call. */
+  most: number
 }
 
 /** Nothing further where no claim has lines for its job's log. */
@@ -35,6 +37,7 @@ const COMPLETE: Operation<Completion, HoldOutcome> = {
     return [idsBytes(items), ...(results.every((result) => result === '') ? [] : results)]
   },
   outcomes: ['ok', 'stale'],
+  most: MAX_ITEMS_PER_CALL,
 }
 const FAIL: Operation<Failure, FailOutcome> = {
   script: 'fail',
@@ -42,6 +45,7 @@ const FAIL: Operation<Failure, FailOutcome> = {
   args: (items) =>
     items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
   outcomes: ['retry', 'stale', 'dead'],
+  most: MAX_CHANGES_PER_CALL,
 }
 const RELEASE: Operation<Release, HoldOutcome> = {
   script: 'release',
@@ -52,6 +56,7 @@ const RELEASE: Operation<Release, HoldOutcome> = {
   },
   args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
   outcomes: ['ok', 'stale'],
+  most: MAX_CHANGES_PER_CALL,
 }
 
 export async function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
@@ -82,16 +87,20 @@ async function end<Item extends Hold, Outcome>(
   context: StoreContext,
   queue: string,
   items: readonly Item[],
-  { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
+  { script, head = () => [], args, outcomes, most }: Operation<Item, Outcome | 'stale'>,
 ): Promise<(Outcome | 'stale')[]> {
   const { doubtfulEndings } = context
   try {
-    return await inChunks(items, async (some) => {
-      const again = some.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
-      const call = { queue, head: head(some), items: args(some), again, safe: true }
-      const answers = await callScript(context, script, call)
-      return answers.map((answer) => outcomes[Number(answer)] ?? 'stale')
-    })
+    return await inChunks(
+      items,
+      async (some) => {
+        const again = some.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
+        const call = { queue, head: head(some), items: args(some), again, safe: true }
+        const answers = await callScript(context, script, call)
+        return answers.map((answer) => outcomes[Number(answer)] ?? 'stale')
+      },
+      most,
+    )
   } catch (error) {
     for (const { claim } of items) if (claim !== undefined) doubtfulEndings.add(claim)
     throw error

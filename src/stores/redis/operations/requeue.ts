@@ -1,6 +1,6 @@
 /** Gives dead and cancelled jobs another life. */
 import type { RequeueDeadRequest, Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
-import { chunks, MAX_ITEMS_PER_CALL } from '../chunks.ts'
+import { chunks, MAX_CHANGES_PER_CALL } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { idBytes, numberIn, textIn } from '../wire.ts'
@@ -11,7 +11,7 @@ export function requeue(context: StoreContext, request: RequeueRequest): Promise
 
 async function requeueIds(context: StoreContext, ids: readonly string[]): Promise<Requeued> {
   const requeued = { requeued: 0, now: 0 }
-  for (const some of chunks(ids.map(idBytes), MAX_ITEMS_PER_CALL)) {
+  for (const some of chunks(ids.map(idBytes), MAX_CHANGES_PER_CALL)) {
     for (let left = some; left.length > 0; ) {
       const step = await requeueStep(context, { items: left })
       requeued.requeued += step.back
@@ -29,7 +29,7 @@ async function requeueIds(context: StoreContext, ids: readonly string[]): Promis
 async function requeueDead(context: StoreContext, { queue, limit, until }: RequeueDeadRequest): Promise<Requeued> {
   const requeued = { requeued: 0, now: 0 }
   for (let passed = 0; requeued.requeued < limit; ) {
-    const most = Math.min(limit - requeued.requeued, MAX_ITEMS_PER_CALL)
+    const most = Math.min(limit - requeued.requeued, MAX_CHANGES_PER_CALL)
     const head = [most, passed, until ?? (requeued.now || null)]
     const { back, stayed, now, left } = await requeueStep(context, { queue, head })
     requeued.now ||= now

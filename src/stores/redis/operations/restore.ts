@@ -3,7 +3,7 @@ import type { Input } from '../../../store.ts'
 import { storedUnique } from '../../../values/jobs/once.ts'
 import type { JobRecord } from '../../../values/jobs/records.ts'
 import type { RestoreOutcome } from '../../../values/operations/requests.ts'
-import { inChunks } from '../chunks.ts'
+import { inChunks, MAX_CHANGES_PER_CALL } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { encodedBytes, encodedOrNothing, errorBytes, idBytes, pack } from '../wire.ts'
@@ -12,14 +12,18 @@ import { restoreSettings } from './configure.ts'
 const RESTORED = 0
 
 export function restore(context: StoreContext, { records }: Input<'restore'>): Promise<RestoreOutcome[]> {
-  return inChunks(records, async (some) => {
-    const [made, ...answers] = await callScript(context, 'restore', { items: some.flatMap(argsOf), safe: true })
-    for (const queue of new Set(some.map((record) => record.queue))) {
-      if (made === 1) restoreSettings(context, queue)
-      context.notifier.local.ring('work', queue)
-    }
-    return answers.map((answer) => (answer === RESTORED ? 'restored' : 'existing'))
-  })
+  return inChunks(
+    records,
+    async (some) => {
+      const [made, ...answers] = await callScript(context, 'restore', { items: some.flatMap(argsOf), safe: true })
+      for (const queue of new Set(some.map((record) => record.queue))) {
+        if (made === 1) restoreSettings(context, queue)
+        context.notifier.local.ring('work', queue)
+      }
+      return answers.map((answer) => (answer === RESTORED ? 'restored' : 'existing'))
+    },
+    MAX_CHANGES_PER_CALL,
+  )
 }
 
 /** As `restore.lua` takes a job. */

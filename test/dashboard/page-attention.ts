@@ -1,16 +1,14 @@
 /** What needs a person: that nobody is there comes before what a limit holds back. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test, after as whole } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { attentionOf } from '../../src/dashboard/attention.ts'
 import type { QueueView } from '../../src/dashboard/views.ts'
 import { Millpond } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
 import type { QueueStats, WorkerRecord } from '../../src/values/operations/requests.ts'
 import { after } from '../support/cleaning.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { type Answer, firstTick, startDashboard } from './fixture.ts'
-
-whole(closeBrowser)
 
 const MINUTE = 60_000
 

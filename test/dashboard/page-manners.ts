@@ -1,27 +1,25 @@
 /** What a page must not do to its reader: move the focus by itself, lose what was typed, stay silent, or begin a view in its middle. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
-import { after as undo } from '../support/cleaning.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 const JOBS = 60
 
 async function opened(t: TestContext, hash: string) {
   const pond = await Millpond.open('memory:')
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   const queue = pond.queue('orders')
   for (let n = 0; n < JOBS; n++) await queue.push({ n }, { group: `tenant-${n % 3}` })
   for (let n = 0; n < 40; n++) await pond.queue(`queue-${n}`).push(n)
   await pond.schedule('digest', '0 9 * * 1', queue, { week: 9 })
   const { base } = await startDashboard(t, pond)
   const { page, faults } = await visit(t, `${base}${hash}`)
-  undo(t, () => assert.deepEqual(faults, []))
+  after(t, () => assert.deepEqual(faults, []))
   return { pond, queue, page, base }
 }
 
@@ -79,7 +77,7 @@ describe('the manners of the page', { skip: noBrowser }, () => {
     const { page, queue, pond } = await opened(t, '#/queue/main/orders?q=state:waiting')
     const { bulk } = pond.parts.store.operations
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
-    undo(t, stop)
+    after(t, stop)
     let steps = 0
     // One step is done; the next waits until the reader has had enough.
     Object.assign(pond.parts.store.operations, {

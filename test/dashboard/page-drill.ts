@@ -4,14 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { scratch, after as undo } from '../support/cleaning.ts'
+import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 const TENANTS = 20
 const JOBS = 10_000
@@ -23,7 +21,7 @@ describe('the drill', { skip: noBrowser }, () => {
     const url = `sqlite:${join(scratch(t), 'jobs.db')}?sync=normal`
     const open = async () => {
       const pond = await Millpond.open(url)
-      undo(t, () => pond.close({ timeout: 100 }))
+      after(t, () => pond.close({ timeout: 100 }))
       pond.on('dead', () => {})
       pond.on('overridden', () => {})
       return pond
@@ -40,7 +38,7 @@ describe('the drill', { skip: noBrowser }, () => {
     await failing.close()
 
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    undo(t, release)
+    after(t, release)
     const queue = first.queue('orders', OPTIONS)
     for (let n = 0; n < 30; n++) await queue.push({ n })
     const worker = queue.work(() => released, { concurrency: 50 })

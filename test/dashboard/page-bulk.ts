@@ -1,20 +1,18 @@
 /** The log of actions: kept in the store by every door, shown to those who may see the queue, and changed by nobody here. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { Rights } from '../../src/dashboard/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { ACTIONS_QUEUE, actionDone, keptAction } from '../../src/pond/actions.ts'
 import { STORES } from '../api/suite.ts'
-import { scratch, after as undo } from '../support/cleaning.ts'
+import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { ALL, type Answer, firstTick, startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 async function pondOf(t: TestContext, url = 'memory:'): Promise<Millpond> {
   const pond = await Millpond.open(url)
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   return pond
 }
 
@@ -24,7 +22,7 @@ const told = ({ body }: { body: Answer }) =>
 for (const { name, place, skip = false } of STORES.filter(({ name: one }) => one !== 'pgbouncer')) {
   test(`kept in the store, newest first: ${name}`, { skip, timeout: 60_000 }, async (t) => {
     const { url, remove } = place(scratch(t))
-    if (remove !== undefined) undo(t, remove)
+    if (remove !== undefined) after(t, remove)
     const pond = await pondOf(t, url)
     const { ask, base } = await startDashboard(t, pond)
     assert.deepEqual((await ask('actions')).body, { actions: [], next: null, isPart: false })

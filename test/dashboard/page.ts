@@ -1,16 +1,15 @@
 /** The page in a real browser, on every store: each action is clicked, and the store then has it. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { JobState, Millpond } from '../../src/index.ts'
 import { Millpond as Pond } from '../../src/index.ts'
 import { STORES } from '../api/suite.ts'
-import { scratch, after as undo } from '../support/cleaning.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { isDeep } from '../support/depth.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 const TENANTS = 3
 
@@ -43,11 +42,11 @@ const isState = async (pond: Millpond, id: string | undefined, state: JobState |
 
 async function openAt(t: TestContext, place: { url: string }) {
   const pond = await Pond.open(place.url)
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   const filling = await filled(pond)
   const { base } = await startDashboard(t, pond)
   const visited = await visit(t, base)
-  undo(t, () => assert.deepEqual(visited.faults, []))
+  after(t, () => assert.deepEqual(visited.faults, []))
   return { pond, base, ...filling, ...visited }
 }
 
@@ -55,14 +54,14 @@ const link = (page: Page, name: string | RegExp) => page.getByRole('link', { nam
 const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' })
 
-// The page asks the dashboard, which asks a pond: two kinds of store are enough. page-views.test.ts is on all.
-for (const store of STORES.filter(({ name }) => name === 'sqlite' || name === 'postgres')) {
+// The page asks the dashboard, which asks a pond: one kind of store is enough, and in a deep run another.
+for (const store of STORES.filter(({ name }) => name === (isDeep ? 'postgres' : 'sqlite'))) {
   const skip = noBrowser || (store.skip ?? false)
   describe(`the page: ${store.name}`, { skip }, () => {
     const inPlace = (title: string, check: (t: TestContext, place: { url: string }) => Promise<void>) =>
       test(title, { timeout: 60_000 }, async (t) => {
         const { url, remove } = store.place(scratch(t))
-        if (remove !== undefined) undo(t, remove)
+        if (remove !== undefined) after(t, remove)
         await check(t, { url })
       })
 

@@ -1,19 +1,17 @@
 /** The page for everybody: axe-core finds nothing, the keyboard reaches everything, a token signs in, hidden things are not shown. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import { actionDone } from '../../src/pond/actions.ts'
-import { after as undo } from '../support/cleaning.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { axe } from './axe.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 async function filled(t: TestContext) {
   const pond = await Millpond.open('memory:')
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   pond.on('dead', () => {})
   pond.on('failed', () => {})
   const queue = pond.queue('emails', {
@@ -27,7 +25,7 @@ async function filled(t: TestContext) {
   )
   const { id: running } = await queue.push({ stays: true }, { group: 'b' })
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  undo(t, end)
+  after(t, end)
   queue.work(
     async (job, ctx) => {
       ctx.log('began', { step: 1 })
@@ -103,7 +101,7 @@ describe('the page for everybody', { skip: noBrowser }, () => {
     timeout: 60_000,
   }, async (t) => {
     const pond = await Millpond.open('memory:')
-    undo(t, () => pond.close({ timeout: 100 }))
+    after(t, () => pond.close({ timeout: 100 }))
     for (const name of ['reports/monthly', `all.of:many-parts/${'x'.repeat(60)}`]) {
       await pond.queue(name).push({})
       await pond.queue(name).override({ limits: { running: 1 } })

@@ -1,17 +1,15 @@
 /** What a person in a hurry does with the search box and the settings: types, and clicks what is beside it. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { after as undo } from '../support/cleaning.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 async function opened(t: TestContext, tab = '') {
   const pond = await Millpond.open('memory:')
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   pond.on('dead', () => {})
   const queue = pond.queue('orders', { retry: { attempts: 1 }, limits: { running: 7 } })
   for (let n = 0; n < 9; n++) await queue.push({ n }, { group: `tenant-${n % 3}` })
@@ -20,7 +18,7 @@ async function opened(t: TestContext, tab = '') {
   await worker.close()
   const { base } = await startDashboard(t, pond)
   const visited = await visit(t, `${base}#/queue/main/orders${tab}`)
-  undo(t, () => assert.deepEqual(visited.faults, []))
+  after(t, () => assert.deepEqual(visited.faults, []))
   const { page } = visited
   return { queue, page, rows: page.locator('table.jobs tbody tr'), box: page.getByRole('combobox') }
 }
@@ -71,7 +69,7 @@ describe('the search box', { skip: noBrowser }, () => {
     const { page, rows, box } = await opened(t)
     await until(async () => (await rows.count()) === 9, 'all nine')
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    undo(t, release)
+    after(t, release)
     await page.route('**/api/jobs', async (route) => {
       await released
       await route.continue()

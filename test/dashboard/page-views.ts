@@ -1,17 +1,16 @@
 /** The views that only some jobs and queues have, on every store, with what is hard to draw: graphs, schedules, alerts, actions, workers, bulk changes. */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
 import { STORES } from '../api/suite.ts'
-import { scratch, after as undo } from '../support/cleaning.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { isDeep } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { axe } from './axe.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
 import { alarms, extremes, LONG, PARENTS } from './scene.ts'
-
-after(closeBrowser)
 
 const [DESKTOP, PHONE] = [
   { width: 1280, height: 800 },
@@ -29,24 +28,23 @@ const isNarrow = (page: Page, what: string) =>
 
 async function opened(t: TestContext, url: string) {
   const pond = await Millpond.open(url)
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  undo(t, release)
+  after(t, release)
   const scene = await extremes(pond, released)
-  undo(t, alarms(pond))
+  after(t, alarms(pond))
   const { base } = await startDashboard(t, pond)
   const { page, faults } = await visit(t, base)
-  undo(t, () => assert.deepEqual(faults, []))
+  after(t, () => assert.deepEqual(faults, []))
   return { pond, base, page, ...scene }
 }
 
-for (const { name: store, place, skip = false } of STORES.filter(
-  ({ name }) => name !== 'redis-cluster' && name !== 'pgbouncer',
-)) {
+// Of each kind of store in a deep run.
+for (const { name: store, place, skip = false } of STORES.filter(({ name }) => isDeep || name === 'memory')) {
   describe(`rare views: ${store}`, { skip: noBrowser || skip }, () => {
     test('each is drawn, at any width, and does what it offers', { timeout: 120_000 }, async (t) => {
       const { url, remove } = place(scratch(t))
-      if (remove !== undefined) undo(t, remove)
+      if (remove !== undefined) after(t, remove)
       const { pond, base, page, ...scene } = await opened(t, url)
       const queue = encodeURIComponent(LONG)
       const look = async (hash: string, shown: string) => {

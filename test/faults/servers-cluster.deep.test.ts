@@ -1,6 +1,6 @@
 /**
  * Redis Cluster: masters are killed (SIGKILL) under load, and their replicas take over. Every push and ending waits for one replica
- * (`?wait=1`), so that what was acknowledged survives its master. MILLPOND_FAULT_ROUNDS sets the rounds.
+ * (`?wait=1`), so that what was acknowledged survives its master.
  */
 
 import assert from 'node:assert/strict'
@@ -9,12 +9,13 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { started } from '../servers/fixtures.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
-import { Crew, rounds } from './crew.ts'
+import { depth } from '../support/depth.ts'
+import { Crew } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(1)
+const ROUNDS = depth(1, 3)
 
 test('redis cluster: nothing acknowledged is lost when a master is killed and its replica takes over', async (t) => {
   const cluster = await started(t, () => startRedisCluster({ nodeTimeout: 1000 }))

@@ -1,19 +1,18 @@
 /**
- * Limits while processes are killed (SIGKILL) and replaced, on every durable store. MILLPOND_FAULT_KILLS sets the kills per test,
- * MILLPOND_FAULT_JOBS the jobs of a storm, MILLPOND_FAULT_SEED the victims. Storms are on PostgreSQL, with MILLPOND_FAULT_KILLS set on every store.
+ * Limits while processes are killed (SIGKILL) and replaced, on every durable store. MILLPOND_FAULT_SEED sets the victims.
  */
 
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import type { QueueOptions } from '../../src/index.ts'
+import { depth } from '../support/depth.ts'
 import { BOUND, until } from '../support/until.ts'
 import { seeded } from './harness.ts'
 import { LimitedCrew } from './limited-crew.ts'
 import { DURABLE_STORES } from './places.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const MANY_KILLS = process.env.MILLPOND_FAULT_KILLS
 const LEASE = 2000
 
 /**
@@ -21,7 +20,7 @@ const LEASE = 2000
  * groups run two jobs again.
  */
 async function fullUse(t: TestContext, url: string): Promise<void> {
-  const kills = Number(MANY_KILLS ?? 3)
+  const kills = depth(1, 6)
   const sweep = 1000
   const killsPerRound = 6
   /** Jobs of a group that wait at least, and how many are pushed together. */
@@ -29,9 +28,9 @@ async function fullUse(t: TestContext, url: string): Promise<void> {
   /** Starts between two kills. */
   const pace = 200
   /** What the machine may take to get round to what is due, in milliseconds; how long it did take is told. */
-  const grace = Number(process.env.MILLPOND_FAULT_GRACE ?? 5000)
-  const groups = Array.from({ length: MANY_KILLS === undefined ? 20 : 50 }, (_, n) => `g${n}`)
-  const processes = MANY_KILLS === undefined ? 4 : 8
+  const grace = 10_000
+  const groups = Array.from({ length: 20 }, (_, n) => `g${n}`)
+  const processes = 4
   const random = seeded(SEED)
   const crew = await LimitedCrew.open(t, {
     ...{ url, processes, groups, running: 2 * groups.length, groupRunning: 2 },
@@ -106,8 +105,8 @@ const STORMS: readonly Storm[] = [
  * group, jobs that fail and run again, jobs that pause their group.
  */
 async function storm(t: TestContext, url: string, { running, group, limits, pauses }: Storm): Promise<void> {
-  const kills = Number(MANY_KILLS ?? 2)
-  const jobs = Number(process.env.MILLPOND_FAULT_JOBS ?? 150)
+  const kills = depth(1, 3)
+  const jobs = depth(50, 200)
   const groups = Array.from({ length: 12 }, (_, n) => `g${n}`)
   const priorities = [2, 4, 8]
   const random = seeded(SEED)
@@ -137,7 +136,6 @@ for (const [store, urlOf] of Object.entries(DURABLE_STORES)) {
   describe(`${store}: never more at once than may, none lost, none stuck`, () => {
     onStore('full use again after each kill', fullUse)
     for (const each of STORMS) {
-      if (store !== 'postgres' && MANY_KILLS === undefined) continue
       onStore(each.name, (t, url) => storm(t, url, each))
     }
   })

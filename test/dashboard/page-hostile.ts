@@ -3,14 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { after as undo } from '../support/cleaning.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 const EVIL = [
   `<img src=x onerror="alert('img')">`,
@@ -25,7 +23,7 @@ describe('hostile texts', { skip: noBrowser }, () => {
     timeout: 60_000,
   }, async (t) => {
     const pond = await Millpond.open('memory:')
-    undo(t, () => pond.close({ timeout: 100 }))
+    after(t, () => pond.close({ timeout: 100 }))
     pond.on('dead', () => {})
     const queue = pond.queue('a:b/c.d', { retry: { attempts: 1 }, limits: { group: { running: 1 } } })
     const group = EVIL.slice(0, 200)
@@ -66,7 +64,7 @@ describe('hostile texts', { skip: noBrowser }, () => {
 
   test('another site can neither frame it, nor send it anything, nor read it', { timeout: 60_000 }, async (t) => {
     const pond = await Millpond.open('memory:')
-    undo(t, () => pond.close({ timeout: 100 }))
+    after(t, () => pond.close({ timeout: 100 }))
     const { id } = await pond.queue('emails').push({ secret: 'canary' })
     const { base } = await startDashboard(t, pond)
     // Another port is another origin, of the same site.
@@ -76,7 +74,7 @@ describe('hostile texts', { skip: noBrowser }, () => {
         <input name='{"id":"${id}","x":"' value='"}'></form>`)
     })
     await once(evil.listen(0, '127.0.0.1'), 'listening')
-    undo(t, () => evil.close())
+    after(t, () => evil.close())
     const { page } = await visit(t, `http://127.0.0.1:${(evil.address() as AddressInfo).port}/`)
     await page.waitForLoadState()
     const framed = page.frames().find((frame) => frame !== page.mainFrame())

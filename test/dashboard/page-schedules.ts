@@ -1,18 +1,16 @@
 /** Schedules in a real browser: seen, run, paused, resumed, removed; and by nobody who may not. */
 import assert from 'node:assert/strict'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { after as undo } from '../support/cleaning.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { closeBrowser, noBrowser, visit } from './browser.ts'
+import { noBrowser, visit } from './browser.ts'
 import { ALL, type Answer, startDashboard } from './fixture.ts'
-
-after(closeBrowser)
 
 describe('schedules', { skip: noBrowser }, () => {
   test('run now, pause, resume, remove', { timeout: 60_000 }, async (t) => {
     const pond = await Millpond.open('memory:')
-    undo(t, () => pond.close({ timeout: 100 }))
+    after(t, () => pond.close({ timeout: 100 }))
     const digests = pond.queue('digests')
     await pond.schedule('weekly-digest', '0 9 * * 1', digests, { kind: 'weekly' }, { tz: 'Europe/Berlin' })
     const actions: string[] = []
@@ -42,7 +40,7 @@ describe('schedules', { skip: noBrowser }, () => {
 
 test('a schedule of a hidden queue does not exist, and a viewer changes none', async (t) => {
   const pond = await Millpond.open('memory:')
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   await pond.schedule('secret', 'every 1h', pond.queue('hidden'), {})
   await pond.schedule('open', 'every 1h', pond.queue('shown'), {})
   const { ask } = await startDashboard(t, pond, { rights: () => ({ ...ALL, viewer: ['shown'], operator: ['hidden'] }) })
@@ -67,7 +65,7 @@ test('a schedule of a hidden queue does not exist, and a viewer changes none', a
 
 test('a schedule shows what became of its last times, and is changed as far as its rights go', async (t) => {
   const pond = await Millpond.open('memory:')
-  undo(t, () => pond.close({ timeout: 100 }))
+  after(t, () => pond.close({ timeout: 100 }))
   const queue = pond.queue<{ kind: string }>('digests')
   await pond.schedule('secondly', 'every 1s', queue, { kind: 'canary' })
   const worker = queue.work(() => 'sent')

@@ -1,0 +1,1 @@
+import './corrupt.test.ts'

@@ -1,0 +1,1 @@
+import './limits-turns.test.ts'

@@ -1,0 +1,1 @@
+import './servers-network.test.ts'

@@ -1,0 +1,1 @@
+import './servers-restart.test.ts'

@@ -1,0 +1,1 @@
+import './servers-sentinel.test.ts'

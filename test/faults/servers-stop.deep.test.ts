@@ -1,0 +1,1 @@
+import './servers-stop.test.ts'

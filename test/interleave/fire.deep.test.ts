@@ -1,0 +1,1 @@
+import './fire.test.ts'

@@ -1,0 +1,1 @@
+import './graphs.test.ts'

@@ -1,0 +1,1 @@
+import './move.test.ts'

@@ -1,0 +1,1 @@
+import './postgres.test.ts'

@@ -1,0 +1,1 @@
+import './redis.test.ts'

@@ -1,0 +1,1 @@
+import './load.test.ts'

@@ -1,0 +1,1 @@
+import './schedules.test.ts'

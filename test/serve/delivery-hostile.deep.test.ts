@@ -1,0 +1,1 @@
+import './delivery-hostile.test.ts'

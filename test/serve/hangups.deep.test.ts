@@ -1,0 +1,1 @@
+import './hangups.test.ts'

@@ -1,0 +1,1 @@
+import './isolated-many.test.ts'
