@@ -88,14 +88,15 @@ end
 
 -- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind. @return when to look again
 local function forget_claims()
-  local again = math.huge
+  local next_look = KEEP_CLAIMS + 1
   for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
     local _, list = cmsgpack.unpack_one(redis.call('HGET', K.claims, worker))
-    local is_old = math.abs(NOW - list[2]) > KEEP_CLAIMS
-    if is_old then redis.call('HDEL', K.claims, worker) end
-    again = math.min(again, NOW + (is_old and SOON or KEEP_CLAIMS + 1))
+    if math.abs(NOW - list[2]) > KEEP_CLAIMS then
+      redis.call('HDEL', K.claims, worker)
+      next_look = SOON
+    end
   end
-  return again
+  return redis.call('EXISTS', K.claims) == 1 and NOW + next_look or math.huge
 end
 
 -- When there is more to do in the queue: then, or sooner.
