@@ -17,7 +17,7 @@
 local DONE, DEAD, CANCELLED, REMOVED = '0', '1', '2', '3'
 -- What one call may settle, and one turn of the line: a link counts as one, a child that is released as two more, one that is cancelled as
 -- six more. So a call takes some milliseconds at most.
-local STEP, TURN, RELEASED, CANCELS = 1000, 150, 2, 6
+local STEP, TURN, RELEASED, CANCELS = 600, 90, 2, 6
 local AFTER_ID = string.rep('\255', 17)
 
 local any_waits

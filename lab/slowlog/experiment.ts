@@ -122,7 +122,7 @@ async function filled(server: RedisServer): Promise<Row> {
 
 async function measured(
   server: RedisServer,
-  { name, isWhole, isOnce, prepare, run }: Step,
+  { name, isWhole, isMany, isOnce, prepare, run }: Step,
   rounds: number,
 ): Promise<Row> {
   const times: number[] = []
