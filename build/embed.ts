@@ -5,7 +5,7 @@
  *   cache/redis/lua-files.js                 the Lua of `contract/cache/`
  *   FOLDER/PROGRAM-code.js                   the code of a thread or process with all that it imports, as a data: URL
  *   dashboard/page-files.js                  the files of the dashboard's page
- *   serve/version.js                         the package's version
+ *   values/runtime/version.js                the package's version
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ export async function embed(folder: string, version: string): Promise<void> {
       write(module, `The texts of contract/${contract}/, by file name.`, `${UNPACK}\n${code}`)
     }
   }
-  write('serve/version', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
+  write('values/runtime/version', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
 
   const page = `JSON.parse(${packed(JSON.stringify([...(await buildPage())]))})`
   const files = `let files;\nexport const pageFiles = async () => (files ??= new Map(${page}));`

@@ -7,7 +7,7 @@ const index = pond.queue<{ document: number; version: number }>('index')
 const edited = (document: number, version: number) =>
   index.push(
     { document, version },
-    { key: `document:${document}`, delay: '200ms', replace: true, maxWait: '1s', whenRunning: 'follow' },
+    { key: `document:${document}`, delay: '200ms', once: { replace: true, maxWait: '1s', whenRunning: 'follow' } },
   )
 
 index.work(async ({ data }) => {

@@ -18,7 +18,7 @@ nights.work(async ({ pushedAt }) => {
   // The keys are remembered for a day, so a night that is tried again pushes no report twice.
   await reports.pushMany(
     customers.map((customer) => ({ customer, day })),
-    { unique: '1d', each: ({ customer }) => ({ key: `${day}:${customer}` }) },
+    { once: { for: '1d' }, each: ({ customer }) => ({ key: `${day}:${customer}` }) },
   )
 })
 

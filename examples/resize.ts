@@ -9,7 +9,7 @@ const join = pond.queue<{ video: string }, { bytes: number }>('join')
 cut.work(async ({ data: { video }, id }) => {
   const parts = Array.from({ length: 8 }, (_, part) => ({ video, part }))
   // What waits for this job waits for its parts, too.
-  await encode.pushMany(parts, { within: id })
+  await encode.pushMany(parts, { partOf: id })
   return { parts: parts.length }
 })
 encode.work(({ data }) => ({ bytes: 1000 + data.part }), { concurrency: 4 })

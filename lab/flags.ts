@@ -40,6 +40,9 @@ export const whole = (about: string, usual: string, quick = usual): Flag<number>
 export const wholes = (about: string, usual: string, quick = usual): Flag<readonly number[]> => {
   return { takes: 'LIST', about, usual, quick, read: (text) => text.split(',').map(wholeOf) }
 }
+export const text = (takes: string, about: string): Flag<string> => {
+  return { takes, about, usual: '', quick: '', read: (given) => given }
+}
 export const on = (about: string): Flag<boolean> => ({ about, usual: '', quick: '', read: (text) => text !== '' })
 
 /** Some of the names, all unless given. */

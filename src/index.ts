@@ -36,7 +36,18 @@ export type { ResultOptions } from './pond/internals.ts'
 export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export type { FilterOptions, JobsOptions, PageOptions } from './pond/listing.ts'
-export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
+export { Millpond, type PondCloseReport } from './pond/millpond.ts'
+export type { OnceOptions } from './pond/once.ts'
+export type {
+  CommonOptions,
+  MemoryOptions,
+  OpenOptions,
+  PostgresOptions,
+  RabbitmqOptions,
+  RedisOptions,
+  SpillOptions,
+  SqliteOptions,
+} from './pond/open-options.ts'
 export {
   type Measured,
   type Plan,

@@ -212,6 +212,8 @@ export interface Capabilities {
   workers: boolean
   /** `declare`, `schedules`, `pauseSchedule`, `removeSchedule` and `fire`. */
   schedules: boolean
+  /** A queue without a `capacity` of its own has one: `memory.capacity` of contract/defaults.json. Where false, it has none. */
+  bounded: boolean
 }
 
 /**
@@ -228,6 +230,13 @@ export type Bell =
   | { kind: 'finished'; queue: string; ids?: readonly string[] }
   | { kind: 'cancelled'; queue: string; ids?: readonly string[] }
 
+/** Several stores as one: contract/shards.md. */
+export interface StoreShards {
+  readonly count: number
+  /** From 0. */
+  of(queue: string): number
+}
+
 export interface Store {
   /** The kind of the store: `memory`, `sqlite`, `redis`, `postgres` or `rabbitmq`. */
   readonly name: string
@@ -238,6 +247,8 @@ export interface Store {
    * `spill` are in one lane. Unset: all jobs are.
    */
   readonly laneOf?: (job: NewJob) => string
+  /** Unset: it is one store. */
+  readonly shards?: StoreShards
   /** Set if `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** Set if `capabilities.replicas`. */
@@ -274,8 +285,8 @@ export interface PushInTransaction {
 }
 
 export interface StoreTransactions {
-  /** A transaction for a handler. It begins with the first `query`, so a handler's slow part before that holds no lock. */
-  begin(): StoreTransaction
+  /** A transaction for a handler of the queue. It begins with the first `query`, so a handler's slow part before holds no lock. */
+  begin(queue: string): StoreTransaction
   /**
    * Pushes inside an open transaction. Rejects as operations do, and with:
    * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where
@@ -321,7 +332,7 @@ export interface StoreReplicas {
 /** The options of opening a store; each store lists its own. */
 export interface StoreOptions {
   /** Replaces the store's clock in tests: milliseconds since 1970. */
-  clock?: () => number
+  clock?: (() => number) | undefined
   [option: string]: unknown
 }
 

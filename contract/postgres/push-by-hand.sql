@@ -14,11 +14,11 @@ $$;
 
 -- One job, in the caller's transaction: select millpond.push('emails', '{"to":"a@example.org"}'). delay and timeout in ms.
 -- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
--- `after`: it waits until these jobs are done; `on_dead`: else it is cancelled, or may `run`; `within`: see contract/graphs.md.
+-- `after`: it waits until these jobs are done; `on_dead`: else it is cancelled, or may `run`; `part_of`: see contract/graphs.md.
 create or replace function millpond.push(
   queue text, data text, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', part_of uuid default null
 ) returns uuid
 language plpgsql security definer set search_path = millpond, pg_temp
 as $$
@@ -45,9 +45,12 @@ begin
     'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
     'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,
     'cost', cost, 'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null, 'after', after, 'onDead', on_dead,
-    'within', within)), false))[1];
+    'partOf', part_of)), false))[1];
   if v_outcome like 'orphan %' then
     raise exception 'ParentUnknown: there is no job %, or it has ended', split_part(v_outcome, ' ', 3) using errcode = 'MP005';
+  elsif v_outcome like 'held %' then
+    raise exception 'KeyHeld: job % has the key, and does not wait for the jobs of after', split_part(v_outcome, ' ', 2)
+      using errcode = 'MP007';
   end if;
   return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
 end $$;
@@ -55,21 +58,21 @@ end $$;
 create or replace function millpond.push(
   queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', part_of uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
 as $$
   select millpond.push(
-    queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within)
+    queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, part_of)
 $$;
 
 create or replace function millpond.push(
   queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', within uuid default null
+  id uuid default null, cost integer default 1, after uuid[] default null, on_dead text default 'cancel', part_of uuid default null
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
 as $$
   select millpond.push(
-    queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, within)
+    queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost, after, on_dead, part_of)
 $$;

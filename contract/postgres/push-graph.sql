@@ -36,12 +36,12 @@ begin
   ) as held;
 end $$;
 
--- What the parents of a new job are. orphan: not known; or, of `within`, ended. open, closed: the others. failed, became: one that makes
+-- What the parents of a new job are. orphan: not known; or, of `partOf`, ended. open, closed: the others. failed, became: one that makes
 -- the job cancelled at once. children: blocked jobs that are to wait for the job, too; their rows are locked. p_restored: parents that
 -- are not known are awaited. p_given, p_stands: former jobs of the call that were answered with another one, and those; the latter stand
 -- for them.
 create or replace function millpond.look_at_parents(
-  p_after uuid[], p_on_dead text, p_within uuid, p_given uuid[] default null, p_stands uuid[] default null,
+  p_after uuid[], p_on_dead text, p_part_of uuid, p_given uuid[] default null, p_stands uuid[] default null,
   p_restored boolean default false,
   out orphan uuid, out open uuid[], out closed uuid[], out failed uuid, out became text, out children uuid[], out is_blocked boolean
 ) language plpgsql
@@ -51,7 +51,7 @@ as $$
 declare
   v_after  constant uuid[] := array(
     select coalesce(p_stands[array_position(p_given, id)], id) from unnest(p_after) with ordinality as one(id, nth) order by nth);
-  v_within constant uuid   := coalesce(p_stands[array_position(p_given, p_within)], p_within);
+  v_part_of constant uuid   := coalesce(p_stands[array_position(p_given, p_part_of)], p_part_of);
 begin
   open := '{}';
   closed := '{}';
@@ -76,15 +76,15 @@ begin
       return;
     end if;
   end if;
-  if p_within is not null then
-    children := millpond.children_of(array[v_within]);
+  if p_part_of is not null then
+    children := millpond.children_of(array[v_part_of]);
     -- Seen after the locks: who ends that job settles its children first.
-    if not exists (select from millpond.jobs where id = v_within and state in ('blocked', 'scheduled', 'waiting', 'running')) then
-      orphan := p_within;
+    if not exists (select from millpond.jobs where id = v_part_of and state in ('blocked', 'scheduled', 'waiting', 'running')) then
+      orphan := p_part_of;
       return;
     end if;
     children := array(
-      select id from millpond.children as child where id = any (look_at_parents.children) and child.is_blocked and v_within = any (after));
+      select id from millpond.children as child where id = any (look_at_parents.children) and child.is_blocked and v_part_of = any (after));
   end if;
   is_blocked := cardinality(open) > 0 or failed is not null;
 end $$;
@@ -156,10 +156,10 @@ declare
   v_jobs     constant json := push_graph.jobs;
   v_outcomes text[];
   v_parents  uuid[];
-  v_withins  uuid[];
+  v_wholes  uuid[];
 begin
-  select array_agg(distinct parent), array_agg(distinct within) filter (where within is not null) into v_parents, v_withins
-  from json_to_recordset(v_jobs) as given(after uuid[], within uuid) left join lateral unnest(after) as one(parent) on true;
+  select array_agg(distinct parent), array_agg(distinct "partOf") filter (where "partOf" is not null) into v_parents, v_wholes
+  from json_to_recordset(v_jobs) as given(after uuid[], "partOf" uuid) left join lateral unnest(after) as one(parent) on true;
   -- The lost call has come in.
   if push_graph.again and not exists (
     select from json_to_recordset(v_jobs) as given(id uuid) where not is_known(given.id)) then
@@ -168,7 +168,7 @@ begin
   end if;
   -- All at once, in the order of ids: so no two pushes wait for each other.
   perform hold_parents(v_parents);
-  if v_withins is not null then perform children_of(v_withins); end if;
+  if v_wholes is not null then perform children_of(v_wholes); end if;
   if not push_graph.whole then
     return push_jobs(v_jobs, push_graph.own, push_graph.now, push_graph.again, push_graph.listener);
   end if;
@@ -177,7 +177,7 @@ begin
   perform queue_of(name) from (select distinct queue as name from json_to_recordset(v_jobs) as given(queue text) order by 1) as queues;
   begin
     v_outcomes := push_jobs(v_jobs, push_graph.own, push_graph.now, push_graph.again, push_graph.listener);
-    if exists (select from unnest(v_outcomes) as each(outcome) where outcome like 'full %' or outcome like 'orphan %') then
+    if exists (select from unnest(v_outcomes) as each(outcome) where outcome ~ '^(full|orphan|held) ') then
       raise exception using errcode = 'MP006';
     end if;
   exception when sqlstate 'MP006' then

@@ -5,7 +5,8 @@
 --      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that
 --      has one of them counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
---      space, the id; `push_list` the same, null: all were pushed. `push`, if a parent is not known: MP005.
+--      space, the id; `push_list` the same, null: all were pushed. `push`, if a parent is not known: MP005; if another job has the
+--      key of one with `after`: MP007.
 --      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what
 --      is too large.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
@@ -276,7 +277,7 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects as README.md lists them; data is a tagged text. For after, onDead and within see push-graph.sql.
+-- jobs: objects as README.md lists them; data is a tagged text. For after, onDead and partOf see push-graph.sql.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -304,6 +305,7 @@ declare
   v_later    boolean;
   v_until    bigint;
   v_met      text;
+  v_waits    boolean;
   v_follows  boolean;
   v_remember bigint;
   v_ring     text[] := '{}';
@@ -330,7 +332,7 @@ begin
   for job in
     select given.* from json_to_recordset(push_jobs.jobs) as given(
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, within uuid)
+      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, "partOf" uuid)
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -367,6 +369,7 @@ begin
       v_remember := remember_of(job.once -> 'unique');
     end if;
     perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1), job.trace);
+    v_waits := coalesce(cardinality(job.after) > 0, false);
     v_existing := null;
     if v_sees and (v_doubt or not v_fresh) then
       select id into v_existing from waiting where id = job.id;
@@ -377,7 +380,7 @@ begin
       insert into keys (queue, key, id, memory) values (v_queue.id, job.key, job.id, key_memory(v_remember, v_now))
       on conflict do nothing;
       exit when found;
-      if job.once is not null then
+      if job.once is not null and not v_waits then
         v_met := meet(v_queue.id, job.key, job.once, coalesce(job."runAt", v_now + coalesce(job.delay, 0)), v_now, job.data);
         exit when v_met like 'follows %';
         v_existing := split_part(v_met, ' ', 2);
@@ -387,6 +390,10 @@ begin
       end if;
       exit when v_existing is null and take_key(v_queue.id, job.key, job.id, key_memory(v_remember, v_now), v_now + 1);
     end loop;
+    if v_waits and v_existing <> job.id then
+      v_outcomes := v_outcomes || ('held ' || v_existing);
+      continue;
+    end if;
     v_follows := coalesce(v_met like 'follows %', false);
     v_later := v_later or v_follows;
     if v_existing is null and v_room <= 0 then
@@ -398,10 +405,9 @@ begin
       continue;
     end if;
     v_state := case when v_later then 'scheduled' else 'waiting' end;
-    v_linked := v_existing is null and (cardinality(job.after) > 0 or job.within is not null);
+    v_linked := v_existing is null and (cardinality(job.after) > 0 or job."partOf" is not null);
     if v_linked then
-      if v_follows and job.after <> '{}' then raise exception 'InvalidOption: follow goes without after' using errcode = '22023'; end if;
-      select * into v_parents from look_at_parents(job.after, job."onDead", job.within, v_given, v_stands);
+      select * into v_parents from look_at_parents(job.after, job."onDead", job."partOf", v_given, v_stands);
       if v_parents.orphan is not null then
         if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);

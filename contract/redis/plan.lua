@@ -30,7 +30,9 @@ local function plan_refusal(ids, links)
     if found[i] or added[id] then return id end
     local key = value[7]
     local how, holder
-    if key then how, holder = met(key, value[10]) end
+    local is_waiting = given and #given[1] > 0
+    if key then how, holder = met(key, not is_waiting and value[10]) end
+    if holder and is_waiting then return { 'held', holder } end
     if how == 'replaced' then return holder .. 'r' end
     if how == 'existing' then return holder end
     rooms[QUEUE] = rooms[QUEUE] or Q.room
@@ -53,8 +55,10 @@ local function plan_refusal(ids, links)
   for i, id in ipairs(ids) do
     enter_queue(queues[of and of[i] or 1])
     in_call[id] = true
-    may_fail = may_fail or Q.room < math.huge or links and links[i] and links[i][3]
-    for _, parent in ipairs(not may_fail and links and links[i] and ids_in(links[i][1]) or {}) do
+    local given = links and links[i]
+    local key = all_values[which and which[i] or 1][7]
+    may_fail = may_fail or Q.room < math.huge or given and (given[3] or key and #given[1] > 0)
+    for _, parent in ipairs(not may_fail and given and ids_in(given[1]) or {}) do
       may_fail = may_fail or not in_call[parent]
     end
   end

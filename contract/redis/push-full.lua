@@ -20,7 +20,7 @@
 --       follow], each nil where absent; remember: ms after the job's end for which its key is remembered, below 0: after its push.
 -- In:  as of `push`; then the ids of the parents of each job, and behind them that of the job that it is part of.
 -- Out: as of `push`, with further outcomes: 17 bytes: the id of the job that was replaced, and `r`; a list of `orphan` and the id of a
---      parent that the pond does not know; `w`: withheld, as another job of a whole push could not be stored.
+--      parent that the pond does not know, or of `held` and the id of the job that has the key of one that waits; `w`: withheld, as another job of a whole push could not be stored.
 -- Invariant: as of `push`. All links of the jobs are made in this call.
 
 local whole, links = HEAD[10], HEAD[11]
@@ -63,6 +63,8 @@ GRAPH = {
   stands_for = function(id, other)
     if other ~= id then others[id], has_others = other, true end
   end,
+
+  has_parents = function(i) return links and links[i] and #links[i][1] > 0 end,
 
   -- What a job waits for, and the first parent that is not known; nil: it has no links.
   waits = function(i)

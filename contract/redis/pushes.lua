@@ -97,7 +97,8 @@ local function push_jobs(ids, first, last, out, taken, data_at)
     local at_values = which and which[i] or 1
     local id, value, data_from = ids[i], all_values[at_values], data_at
     data_at = data_at + sizes[i]
-    local key, once = value[7], MEET and value[7] and value[10]
+    local key, is_waiting = value[7], GRAPH and GRAPH.has_parents(i)
+    local once = MEET and key and not is_waiting and value[10]
     local outcome, follows = nil, false
     if taken[id] or found[i] then
       outcome = found[i] and AGAIN and not taken[id] and 0 or id
@@ -109,6 +110,8 @@ local function push_jobs(ids, first, last, out, taken, data_at)
         follows = how == 'follows'
         outcome = how == 'replaced' and met .. 'r' or met
       else outcome = holder end
+      -- That job does not wait for the parents of this one.
+      if is_waiting and outcome then outcome = { 'held', outcome } end
     end
     if not outcome and Q.room <= 0 then
       outcome = 1
@@ -140,7 +143,8 @@ local function push_jobs(ids, first, last, out, taken, data_at)
         Q.keys_given[#Q.keys_given + 1] = id
       end
       local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
-      if once and once[3] then due = math.min(due, NOW + once[3]) end
+      local max_wait = key and value[10] and value[10][3]
+      if max_wait then due = math.min(due, NOW + max_wait) end
       local m = #states
       if follows then
         states[m + 1], states[m + 2] = id, cmsgpack.pack({ 'scheduled', 0, 0, NEVER, 0, 0, false, due })

@@ -34,11 +34,11 @@ update millpond_jobs set state = :state where seq in (select value from json_eac
 insert into millpond_links (parent, child, open)
 select :first + (value >> 17), :first + (value & 131071), :open from json_each(:links)
 
--- @statement within
--- The job `seq` is part of the work of `within`: each other job that waits for that one waits for it too.
+-- @statement part_of
+-- The job `seq` is part of the work of `part_of`: each other job that waits for that one waits for it too.
 insert into millpond_links (parent, child, open)
 select :seq, child, open from millpond_links as link cross join millpond_jobs as job on job.seq = child
-where parent = :within and open > 0 and child <> :seq and job.state = 'blocked'
+where parent = :part_of and open > 0 and child <> :seq and job.state = 'blocked'
 on conflict do nothing
 
 -- @statement linked

@@ -1,4 +1,5 @@
 /** The stores of a run of E1, each with nothing in it. */
+import { HERE } from '../checkout.ts'
 import type { Stage } from '../experiment.ts'
 import type { Places } from './service.ts'
 
@@ -11,5 +12,6 @@ export async function placesOf(stage: Stage, fsync: boolean): Promise<(followed?
     postgres: await postgres.fresh(),
     sqlite: await sqlite.fresh(),
     followed,
+    checkout: HERE,
   })
 }

@@ -7,6 +7,8 @@ export interface Places {
   sqlite: string
   /** Clients ask what became of their requests. */
   followed: boolean
+  /** Of the library; this one, unless it is measured beside another. */
+  checkout: string
 }
 
 export interface Service {
@@ -32,6 +34,6 @@ export const argumentsOf = (variant: string, places: Places): string[] => [varia
 export function placesFrom(text = ''): Places {
   const given: unknown = JSON.parse(text)
   if (typeof given !== 'object' || given === null || !('postgres' in given)) throw new Error(`no places: ${text}`)
-  const { postgres, redis, sqlite, followed } = given as Places
-  return { postgres, redis, sqlite, followed }
+  const { postgres, redis, sqlite, followed, checkout } = given as Places
+  return { postgres, redis, sqlite, followed, checkout }
 }

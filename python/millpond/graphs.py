@@ -34,7 +34,7 @@ def push_all(store: Store, jobs: Sequence[NewJob], tx: Any = None) -> list[Pushe
     """Pushes all of the jobs or none, in any queues and any order: parents are stored before their children. Answers in the order given.
     `tx`: as of `Store.push`. To repeat a call is safe, as its jobs keep their ids.
 
-    Errors: `GraphCycle`, `ParentUnknown`, `QueueFull`, `InvalidOption`, `PayloadTooLarge`, and those of `Store.push`."""
+    Errors: `GraphCycle`, `ParentUnknown`, `KeyHeld`, `QueueFull`, `InvalidOption`, `PayloadTooLarge`, and those of `Store.push`."""
     check_integer(len(jobs), "the number of jobs in a call", 0, MOST_JOBS)
     size = sum(len(job.data.body) + ID_BYTES * len(job.after) for job in jobs)
     if size > MOST_BYTES:
@@ -46,7 +46,7 @@ def push_all(store: Store, jobs: Sequence[NewJob], tx: Any = None) -> list[Pushe
     outcomes = store.push([jobs[at] for at in order], tx, whole=True)
     # One with a reason of its own says more than those that were withheld for it.
     for at, outcome in zip(order, outcomes, strict=True):
-        if outcome.status in ("full", "orphan", "failed"):
+        if outcome.status in ("full", "orphan", "held", "failed"):
             raise _refusal(jobs[at], outcome)
     if any(outcome.status == "withheld" for outcome in outcomes):
         raise MillpondError("StoreFailed", "the store did not say why it stored no job")
@@ -64,7 +64,10 @@ def _refusal(job: NewJob, outcome: Pushed) -> MillpondError:
         return outcome.error
     if outcome.status == "full":
         return MillpondError("QueueFull", f"queue {job.queue} has no room for all of the jobs; nothing was stored")
-    why = "is not known to the store, or has ended and takes no more jobs within it"
+    if outcome.status == "held":
+        why = "has the key, and does not wait for the jobs of `after`"
+        return MillpondError("KeyHeld", f"push to {job.queue}: job {outcome.id} {why}; nothing was stored")
+    why = "is not known to the store, or has ended and takes no more parts"
     return MillpondError("ParentUnknown", f"push to {job.queue}: job {outcome.parent} {why}; nothing was stored")
 
 
@@ -72,7 +75,7 @@ def _order(jobs: Sequence[NewJob]) -> list[int]:
     """Places, each behind those of its parents; as they were, if they are so. Error: `GraphCycle`."""
     # Of two with the same id, the first one is stored.
     places = {job.id: at for at, job in reversed(list(enumerate(jobs)))}
-    parents = [sorted({places[id] for id in (*job.after, job.within) if id in places}) for job in jobs]
+    parents = [sorted({places[id] for id in (*job.after, job.part_of) if id in places}) for job in jobs]
     if all(parent < at for at, own in enumerate(parents) for parent in own):
         return list(range(len(jobs)))
     left, children = [len(own) for own in parents], [list[int]() for _ in jobs]

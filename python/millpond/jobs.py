@@ -55,12 +55,12 @@ def check_fields(fields: Mapping[str, Any]) -> None:
             _CHECKS[name](value)
 
 
-def check_parents(after: Sequence[str], within: str | None) -> None:
+def check_parents(after: Sequence[str], part_of: str | None) -> None:
     """Errors: `InvalidName`, `InvalidOption`."""
     if isinstance(after, str):
         raise MillpondError("InvalidOption", "after is a list of ids")
     check_integer(len(after), "the number of ids in after", *bound("parents"))
-    for each in after if within is None else [*after, within]:
+    for each in after if part_of is None else [*after, part_of]:
         check_id(each)
 
 
@@ -72,7 +72,7 @@ def _check_trace(value: str) -> None:
 @dataclass(frozen=True)
 class NewJob:
     """A job to push. `attempts` and `timeout` None: the queue's. `fresh`: the id was made for this very push. `after`: ids of the jobs that
-    it waits for; `on_dead`: what becomes of it when one of them ends otherwise than done. `within`: the id of a live job; every job that
+    it waits for; `on_dead`: what becomes of it when one of them ends otherwise than done. `part_of`: the id of a live job; every job that
     still waits for that one waits for this one too."""
 
     id: str
@@ -91,27 +91,27 @@ class NewJob:
     once: Once | None = None
     after: Sequence[str] = ()
     on_dead: OnDead = "cancel"
-    within: str | None = None
+    part_of: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(vars(self))
-        check_parents(self.after, self.within)
+        check_parents(self.after, self.part_of)
         if self.on_dead not in get_args(OnDead):
             raise MillpondError("InvalidOption", f"on_dead is {self.on_dead!r}; it is cancel or run")
-        if self.after and self.once is not None and self.once.follow:
-            raise MillpondError("InvalidOption", "a job that follows another one by its key cannot wait for others")
+        if self.after and self.once is not None and (self.once.follow or self.once.replace):
+            raise MillpondError("InvalidOption", "a job that waits for others neither replaces nor follows one that has its key")
         if self.once is not None and self.key is None:
             raise MillpondError("InvalidOption", "once needs a key")
         object.__setattr__(self, "id", self.id.lower())
         object.__setattr__(self, "after", tuple(each.lower() for each in self.after))
-        object.__setattr__(self, "within", self.within and self.within.lower())
+        object.__setattr__(self, "part_of", self.part_of and self.part_of.lower())
 
 
 @dataclass(frozen=True)
 class Pushed:
     """`parent`: of an `orphan`, the job that is not there. `withheld`: another job of a push with `whole` could not be stored."""
 
-    status: Literal["pushed", "existing", "replaced", "full", "orphan", "withheld", "failed"]
+    status: Literal["pushed", "existing", "replaced", "full", "orphan", "held", "withheld", "failed"]
     id: str
     error: MillpondError | None = None
     parent: str | None = None

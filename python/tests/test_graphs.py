@@ -73,7 +73,9 @@ def test_all_are_stored_or_none(store: Store) -> None:
     with pytest.raises(MillpondError, match="push to b") as caught:
         push_all(store, [job("a"), job("b", after=[new_id()])])
     assert caught.value.code == "ParentUnknown"
-    refuses("ParentUnknown", lambda: push_all(store, [job("a"), job("b", within=new_id())]))
+    refuses("ParentUnknown", lambda: push_all(store, [job("a"), job("b", part_of=new_id())]))
+    store.push([job("h", key="k")])
+    refuses("KeyHeld", lambda: push_all(store, followed_by([job("a")], job("h", key="k"))))
     store.configure("b", capacity=1)
     first = job("a")
     refuses("QueueFull", lambda: push_all(store, [first, job("b", after=[first.id]), job("b")]))
@@ -134,12 +136,12 @@ def test_a_dead_parent_cancels_unless_told_otherwise(store: Store) -> None:
 def test_a_part_of_a_jobs_work_comes_before_what_waits_for_it(store: Store) -> None:
     whole = job()
     # Given first, it is stored behind the job that it is part of.
-    part = job("parts", within=whole.id)
+    part = job("parts", part_of=whole.id)
     push_all(store, [part, whole])
     after = job("r", after=[whole.id])
     push_all(store, [after])
     [claimed] = store.claim("q", "w", 1).jobs
-    other = job("parts", within=claimed.id)
+    other = job("parts", part_of=claimed.id)
     store.push([other])
     assert list(store.complete("q", [Completion(claimed.id, claimed.fence)])) == ["ok"]
     assert drain(store, "r", "w") == []

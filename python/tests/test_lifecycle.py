@@ -152,7 +152,7 @@ def inward(given: Any, has_ids: bool = True) -> Any:
     for name, value in given.items():
         if name == "id" and has_ids:
             value = uuid_of(value)
-        elif name == "within" and value is not None:
+        elif name == "partOf" and value is not None:
             value = uuid_of(value)
         elif name == "ids" or (name == "after" and isinstance(value, list)):
             value = [uuid_of(each) for each in value]

@@ -1,8 +1,6 @@
 /** `millpond/alerts`: rules on what queues do, and who is told: a signed webhook, or a function. */
 import '../values/runtime/runtime.ts'
 import type { Millpond } from '../pond/millpond.ts'
-import { deliver } from '../serve/delivery.ts'
-import { signingKey } from '../serve/signature.ts'
 import { MAX_PAYLOAD } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { needs } from '../values/operations/capabilities.ts'
@@ -10,6 +8,8 @@ import { checkOptions, isFunction, type Rules } from '../values/options/options.
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { reporter } from '../web/problem.ts'
+import { deliver } from '../webhook/delivery.ts'
+import { signingKey } from '../webhook/signature.ts'
 import type { Worker } from '../worker/worker.ts'
 import { OWN_QUEUE } from './readings.ts'
 import { type AlertRule, checkRules } from './rules.ts'

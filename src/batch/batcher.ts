@@ -5,7 +5,6 @@
  */
 
 import { type Linked, LinkedList } from '../values/collections/linked-list.ts'
-import { isError } from '../values/runtime/realms.ts'
 
 /** It is in the list of waiting entries until it is sent or leaves. */
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
@@ -58,6 +57,7 @@ const MAX_REGROUPING_MS = 0.5
 export class Batcher<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
   readonly #limits: Required<BatcherLimits>
+  readonly #isRefusal: (out: Out | Error) => out is Error
   readonly #waiting = new LinkedList<Entry<In, Out>>()
   #waitingBytes = 0
   #waitingSize = 0
@@ -69,9 +69,17 @@ export class Batcher<In, Out> {
   #impatience: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
-  /** @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting. */
-  constructor(send: (items: In[]) => Promise<readonly (Out | Error)[]>, limits: BatcherLimits) {
+  /**
+   * @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting.
+   * @param isRefusal tells errors; those of other realms are not known unless it is given
+   */
+  constructor(
+    send: (items: In[]) => Promise<readonly (Out | Error)[]>,
+    limits: BatcherLimits,
+    isRefusal: (out: Out | Error) => out is Error = isOwnError,
+  ) {
     this.#send = send
+    this.#isRefusal = isRefusal
     const patience = Number.POSITIVE_INFINITY
     this.#limits = { calls: 1, within: 0, overlap: false, regroup: false, patience, ...limits }
   }
@@ -181,7 +189,7 @@ export class Batcher<In, Out> {
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
         this.#underWay--
-        for (const [index, entry] of batch.entries()) settle(entry, outs, index)
+        this.#settle(batch, outs)
         this.#next()
       },
       (error: unknown) => {
@@ -190,6 +198,20 @@ export class Batcher<In, Out> {
         this.#next()
       },
     )
+  }
+
+  #settle(batch: readonly Entry<In, Out>[], outs: readonly (Out | Error)[]): void {
+    for (let index = 0; index < batch.length; index++) {
+      const { resolve, reject } = batch[index] as Entry<In, Out>
+      // Even what throws when it is read must leave no caller without an answer.
+      try {
+        const out = outs[index] as Out | Error
+        if (this.#isRefusal(out)) reject(out)
+        else resolve(out)
+      } catch (error) {
+        reject(error)
+      }
+    }
   }
 
   #next(): void {
@@ -244,16 +266,7 @@ export class Batcher<In, Out> {
   }
 }
 
-/** Even what throws when it is read must leave no caller without an answer. */
-function settle<In, Out>({ resolve, reject }: Entry<In, Out>, outs: readonly (Out | Error)[], index: number): void {
-  try {
-    const out = outs[index]
-    if (isError(out)) reject(out)
-    else resolve(out as Out)
-  } catch (error) {
-    reject(error)
-  }
-}
+const isOwnError = (out: unknown): out is Error => out instanceof Error
 
 /** Runs once all promise reactions that are ready now have run, and before any I/O. */
 export function atEndOfTick(run: () => void): void {

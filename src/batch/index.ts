@@ -11,6 +11,7 @@ import {
   signalOf,
 } from '../values/options/options.ts'
 import { inThisContext } from '../values/runtime/async-context.ts'
+import { isError } from '../values/runtime/realms.ts'
 import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { Batcher } from './batcher.ts'
 import { NestedCalls } from './nested-calls.ts'
@@ -73,19 +74,23 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   const sent = { groups: 0, items: 0 }
   const nested = new NestedCalls(limits.calls)
   const load = inThisContext((items: In[]) => nested.run(() => fn(items)))
-  const gather = new Batcher<In, Out>(async (items) => {
-    const { length } = items
-    sent.groups++
-    sent.items += length
-    const answers = await load(items)
-    // The number is that of before the call, which got the array itself and may have changed it.
-    if (Array.isArray(answers) && answers.length === length) return answers
-    const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)
-    throw new MillpondError(
-      'BatchMismatch',
-      `batch: the function must answer with an array of one element for each of its ${length} items; got ${got}`,
-    )
-  }, limits)
+  const gather = new Batcher<In, Out>(
+    async (items) => {
+      const { length } = items
+      sent.groups++
+      sent.items += length
+      const answers = await load(items)
+      // The number is that of before the call, which got the array itself and may have changed it.
+      if (Array.isArray(answers) && answers.length === length) return answers
+      const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)
+      throw new MillpondError(
+        'BatchMismatch',
+        `batch: the function must answer with an array of one element for each of its ${length} items; got ${got}`,
+      )
+    },
+    limits,
+    isError,
+  )
   // Not async: the promise of the gathering is the caller's own, without another around it.
   const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
     try {

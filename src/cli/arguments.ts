@@ -1,10 +1,10 @@
 /** The arguments of a verb, read by the options that it declares. No message shows a value that may hold a secret. */
 import { parseArgs } from 'node:util'
 import { safeText } from '../values/errors/safe-error.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
 import { isError } from '../values/runtime/realms.ts'
 import { checkQueueName } from '../values/settings/names.ts'
 import { LONGEST_TIMER, milliseconds, shown } from '../values/time/duration.ts'
-import { didYouMean } from './did-you-mean.ts'
 import { UsageError } from './usage-error.ts'
 
 export interface Option {

@@ -1,5 +1,7 @@
 /** Why jobs wait, and the commands that help. */
+
 import type { WaitReason } from '../pond/explain.ts'
+import { internalsOf } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import type { QueueReport } from '../pond/stats.ts'
@@ -172,7 +174,8 @@ const raiseLimit = (queue: string): string => `millpond limits ${queue} --runnin
 
 type Group = Pick<GroupRecord, 'group' | 'limits'>
 
-async function groupOf({ parts: { store } }: Millpond, queue: string, group: string): Promise<Group> {
+async function groupOf(pond: Millpond, queue: string, group: string): Promise<Group> {
+  const { store } = internalsOf(pond)
   const [found] = await store.operations.groups({ queue, group, limit: 1 })
   return found ?? { group, limits: null }
 }

@@ -3,9 +3,9 @@ import type { JobsOptions } from '../pond/listing.ts'
 import type { Queue } from '../pond/queue.ts'
 import type { Store } from '../store.ts'
 import { dataFilter } from '../values/operations/data-filter.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
 import { defined } from '../values/options/options.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
-import { didYouMean } from './did-you-mean.ts'
 
 export const FILTERS = {
   group: { value: 'NAME', help: "only jobs of this group; --group='' for those without one" },

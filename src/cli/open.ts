@@ -5,9 +5,9 @@ import type { Store } from '../store.ts'
 import { assertMigrated, openExisting } from '../stores/existing.ts'
 import { LARGEST_PAYLOAD } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
 import { checkQueueName } from '../values/settings/names.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
-import { didYouMean } from './did-you-mean.ts'
 
 export interface Opened {
   pond: Millpond

@@ -1,11 +1,11 @@
 /** From the arguments of the program to its exit code. */
 
-import { version } from '../serve/version.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import { safeText } from '../values/errors/safe-error.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
+import { version } from '../values/runtime/version.ts'
 import { shown } from '../values/time/duration.ts'
 import { Arguments } from './arguments.ts'
-import { didYouMean } from './did-you-mean.ts'
 import { programHelp, verbHelp } from './help.ts'
 import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'

@@ -1,6 +1,7 @@
 /** Settings of queues as options of the command line: their names, how they are read and shown. */
 
 import { type OverrideOptions, SETTING_NAMES } from '../pond/queue-options.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
 import { defined } from '../values/options/options.ts'
 import type { BackoffPolicy } from '../values/settings/backoff.ts'
 import type { Rate } from '../values/settings/limits.ts'
@@ -8,7 +9,6 @@ import { type RateOption, rateOf } from '../values/settings/rate.ts'
 import type { SettingName } from '../values/settings/settings.ts'
 import { durationText } from '../values/time/duration.ts'
 import { type Arguments, orUsageError } from './arguments.ts'
-import { didYouMean } from './did-you-mean.ts'
 import { grouped } from './figures.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,5 +1,7 @@
 /** What was done, and by whom: the log of actions, of the queues that the caller may see. */
+
 import { ACTIONS_QUEUE, keepsActions, keptAction } from '../pond/actions.ts'
+import { internalsOf } from '../pond/internals.ts'
 import { checkOptions, defined, isInteger } from '../values/options/options.ts'
 import type { Call } from './context.ts'
 import { isName, isText, SEARCH_TIME } from './reads.ts'
@@ -9,7 +11,7 @@ export async function actions(call: Call, body: object): Promise<ActionsPage> {
   type Body = { queue?: string; after?: string; limit?: number }
   const rules = { queue: isName, after: isText, limit: isInteger(1, 200) }
   const { queue, after: from, limit = 50 } = checkOptions<Body>(body as Body, rules, 'actions')
-  const { store } = call.pond.parts
+  const { store } = internalsOf(call.pond)
   if (!keepsActions(store)) return { actions: null, next: null, isPart: false }
   if (queue !== undefined) call.caller.sees(call.store, queue)
   const until = performance.now() + SEARCH_TIME

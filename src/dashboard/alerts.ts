@@ -3,6 +3,7 @@
  * `["QUEUE RULE", { phase, since, above }]`. Jobs of another queue are what people are told.
  */
 
+import { internalsOf } from '../pond/internals.ts'
 import type { Store } from '../store.ts'
 import { jobInfo } from '../values/jobs/job.ts'
 import type { JobRecord, JobState } from '../values/jobs/records.ts'
@@ -36,7 +37,7 @@ export async function firingAlerts(store: Store): Promise<Attention[]> {
 /** The rules with the states of queues that the caller may see, and who was told lately. */
 export async function alerts(call: Call, body: object): Promise<AlertsPage> {
   checkOptions(body, {}, 'alerts')
-  const { store } = call.pond.parts
+  const { store } = internalsOf(call.pond)
   const sees = (queue: string) => call.caller.may(call.store, queue) !== undefined
   const found = await watched(store)
   if (found === undefined) return { rules: null, told: [] }

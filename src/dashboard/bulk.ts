@@ -1,6 +1,8 @@
 /** Changes of everything that a search finds: a preview, then the change with its progress. */
+
 import { searchText } from '../pond/action-detail.ts'
 import type { BulkProgress } from '../pond/bulk-options.ts'
+import { internalsOf } from '../pond/internals.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import { safeText } from '../values/errors/safe-error.ts'
 import { checkOptions, defined, isBoolean, type Rules } from '../values/options/options.ts'
@@ -33,7 +35,7 @@ export async function bulk(call: Call, body: object): Promise<BulkPreviewView | 
   if (!preview) return progressAnswer(call, given, change)
   const { count, isEstimate, sample, from } = await change.preview({ dryRun: true, signal: call.request.signal })
   // The sample has the payloads; of the store's records only what the caller may see is shown.
-  const records = await pond.parts.store.operations.find({ ids: sample.map(({ id }) => id) })
+  const records = await internalsOf(pond).store.operations.find({ ids: sample.map(({ id }) => id) })
   const rows = records.flatMap((record) => (record === null ? [] : [jobRow(record, may)]))
   return { count, isEstimate, sample: rows, from }
 }

@@ -1,5 +1,7 @@
 /** What the operations of the API work with. */
+
 import { ACTIONS_QUEUE } from '../pond/actions.ts'
+import { internalsOf } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
 import type { ActionEvent } from '../values/jobs/events.ts'
@@ -39,7 +41,7 @@ export class Call {
   /** A queue that exists, and that the caller may see. @throws Refusal: 404 */
   async seen(queue: string): Promise<May> {
     const may = this.caller.sees(this.store, queue)
-    return (await isKnown(this.pond.parts.store, queue)) ? may : unknownQueue()
+    return (await isKnown(internalsOf(this.pond).store, queue)) ? may : unknownQueue()
   }
 
   /** The same, for a change. @throws Refusal: 403, 404 */
@@ -51,7 +53,7 @@ export class Call {
 
   /** A job of a queue that the caller may see, as the store has it. @throws Refusal: 404 */
   async job(id: string) {
-    const [record] = await this.pond.parts.store.operations.find({ ids: [id] })
+    const [record] = await internalsOf(this.pond).store.operations.find({ ids: [id] })
     const may = record && this.caller.may(this.store, record.queue)
     if (!record || may === null || may === undefined) return refuseUnknownJob()
     return { record, may }

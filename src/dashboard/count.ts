@@ -1,5 +1,6 @@
 /** How many jobs a search finds: so many as can be counted while a person waits. */
 
+import { internalsOf } from '../pond/internals.ts'
 import type { Store } from '../store.ts'
 import type { JobFilter } from '../values/operations/requests.ts'
 import { checkOptions, defined } from '../values/options/options.ts'
@@ -16,7 +17,7 @@ export async function count(call: Call, body: object): Promise<CountView> {
   const rules = { ...SEARCH_RULES, queue: isName }
   const { queue, ...search } = checkOptions<Body>(body as Body, rules, 'count', ['queue', 'state'])
   const may = await call.seen(queue)
-  const { store } = call.pond.parts
+  const { store } = internalsOf(call.pond)
   const { state, filter } = searchQuery(store, queue, search, { may, redaction: call.context.redaction })
   const [stats] = await store.operations.stats({ queue, minutes: 0 })
   const total = stats?.counts[state] ?? 0

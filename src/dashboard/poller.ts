@@ -5,7 +5,9 @@
  *
  * What was seen is kept while idle, so that a page that is opened again begins with it.
  */
+
 import { isShown } from '../pond/actions.ts'
+import { internalsOf } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { type QueuePlan, queuePlan } from '../pond/plan.ts'
 import { queueReport } from '../pond/stats.ts'
@@ -105,7 +107,7 @@ export class Poller {
   }
 
   async #seen(): Promise<Looked> {
-    const { store } = this.#pond.parts
+    const { store } = internalsOf(this.#pond)
     const { operations, capabilities } = store
     this.#pond.stopping.throwIfAborted()
     const [told, workers] = await Promise.all([

@@ -1,4 +1,5 @@
 /** Operations that show something. */
+import { internalsOf } from '../pond/internals.ts'
 import type { JobsQuery } from '../pond/listing.ts'
 import type { Store } from '../store.ts'
 import { checkId } from '../values/jobs/ids.ts'
@@ -33,7 +34,7 @@ export async function queue(call: Call, body: object): Promise<QueuePage> {
   )
   const { pond } = call
   const may = await call.seen(name)
-  const { capabilities, operations } = pond.parts.store
+  const { capabilities, operations } = internalsOf(pond).store
   const own = pond.queue(name)
   const [report, settings, groups] = await Promise.all([
     own.stats(),
@@ -48,7 +49,7 @@ export async function jobs(call: Call, body: object): Promise<JobsPage> {
   type Body = Search & { queue: string; after?: string; limit?: number }
   const { queue: name, ...search } = checkOptions<Body>(body as Body, rules, 'jobs', ['queue', 'state'])
   const may = await call.seen(name)
-  const { store } = call.pond.parts
+  const { store } = internalsOf(call.pond)
   const query = searchQuery(store, name, search, { may, redaction: call.context.redaction })
   const { found, next, isPart } = await searched(store, query)
   const places = may.payloads && store.capabilities.text ? placesIn(found, call.context.redaction) : []
@@ -80,7 +81,7 @@ export async function job(call: Call, body: object): Promise<JobPage> {
 /** The workers, each with what it runs. */
 export async function workers(call: Call, body: object): Promise<{ workers: WorkerRow[] }> {
   checkOptions(body, {}, 'workers')
-  const { store } = call.pond.parts
+  const { store } = internalsOf(call.pond)
   const all = (await call.pond.workers()).filter(({ queue: name }) => call.caller.may(call.store, name) !== undefined)
   const names = [...new Set(all.map(({ queue: name }) => name))].slice(0, 100)
   const running = store.capabilities.lists

@@ -1,5 +1,6 @@
 /** The jobs that a job waits for, and those that wait for it, as the page shows them. */
 
+import { internalsOf } from '../pond/internals.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import type { JobState } from '../values/jobs/records.ts'
 import type { Call } from './context.ts'
@@ -16,7 +17,7 @@ const FIRST: readonly JobState[] = ['dead', 'cancelled', 'running', 'waiting', '
 
 /** null: the job has none, or the store knows of none. */
 export async function relatives(call: Call, id: string): Promise<RelativesView | null> {
-  const { operations, capabilities } = call.pond.parts.store
+  const { operations, capabilities } = internalsOf(call.pond).store
   if (!capabilities.graphs) return null
   const [found] = await operations.relatives({ ids: [id], limit: MAX_COUNTED })
   if (!found || found.parents.length + found.children.length === 0) return null

@@ -1,4 +1,5 @@
 /** Schedules: what they are, when they fire next, and what an operator does with one. The right for its queue counts. */
+import { internalsOf } from '../pond/internals.ts'
 import { type ScheduleInfo, scheduleInfo } from '../pond/schedules.ts'
 import { checkObject, checkOptions, defined } from '../values/options/options.ts'
 import { firingId } from '../values/schedules/firing.ts'
@@ -55,7 +56,7 @@ export async function schedule(call: Call, body: object): Promise<SchedulePage> 
 /** The ids of its jobs are made of its name and the times. */
 async function history({ pond }: Call, record: ScheduleRecord): Promise<FiringRow[]> {
   const { name, nextAt, job } = record
-  const { operations, capabilities } = pond.parts.store
+  const { operations, capabilities } = internalsOf(pond).store
   if (!capabilities.find) return []
   const until = Math.min(Date.now() + 1, nextAt ?? Number.MAX_SAFE_INTEGER)
   const times = timesOf(record).before(until, HISTORY).reverse()

@@ -7,7 +7,7 @@
  */
 import type { JobRecord } from '../values/jobs/records.ts'
 import type { Batch, Source, SourceGraph } from './source.ts'
-import type { Fate, Target } from './target.ts'
+import type { Fate, LeftReason, Target } from './target.ts'
 
 /** How a batch of jobs that others wait for is carried. */
 type Carry = (batch: Batch) => Promise<void>
@@ -29,26 +29,39 @@ export class GraphMover {
   /** Stores the records, once what waits for them is away. @returns per record undefined if it went before */
   async take(records: readonly JobRecord[], carry: Carry): Promise<(Fate | undefined)[]> {
     const { graph } = this.#source
-    const staying = graph === undefined ? new Set<string>() : await this.#staying(graph, records, carry)
+    const staying: ReadonlyMap<string, LeftReason> =
+      graph === undefined ? new Map() : await this.#staying(graph, records, carry)
     const sent = records.filter(({ id }) => !this.#carried.has(id) && !staying.has(id))
     const fates = (sent.length === 0 ? [] : await this.#target.take(sent)).values()
     return records.map(({ id }) => {
       if (this.#carried.has(id)) return undefined
-      return staying.has(id) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')
+      return staying.get(id) ?? fates.next().value ?? 'StoreFailed'
     })
   }
 
   /** Those that cannot go: they wait for a job that stays, or a job that stays waits for them. */
-  async #staying(graph: SourceGraph, records: readonly JobRecord[], carry: Carry): Promise<Set<string>> {
+  async #staying(graph: SourceGraph, records: readonly JobRecord[], carry: Carry): Promise<Map<string, LeftReason>> {
     await this.carryChildren(records, carry)
-    const staying = new Set((await graph.childrenOf(records)).keys())
+    const children = await graph.childrenOf(records)
+    const staying = new Map<string, LeftReason>()
+    const places = await graph.queuesOf([...children.values()].flat())
+    for (const { id, queue } of records) {
+      const own = children.get(id)
+      const isApart = own?.some((child) => this.#target.isApart(queue, places.get(child) ?? queue))
+      if (own !== undefined) staying.set(id, isApart ? 'AcrossShards' : 'NotSupported')
+    }
     const blocked = records.filter(({ state }) => state === 'blocked')
     const queues = await graph.queuesOf(blocked.flatMap(({ after = [] }) => after))
     const isLeft = (id: string) => !this.#isMoved(queues.get(id) ?? '') && queues.has(id)
-    for (const { id, after = [] } of blocked) if (after.some(isLeft)) staying.add(id)
+    for (const { id, queue, after = [] } of blocked) {
+      if (after.some(isLeft)) staying.set(id, 'NotSupported')
+      if (after.some((parent) => this.#target.isApart(queue, queues.get(parent) ?? queue)))
+        staying.set(id, 'AcrossShards')
+    }
     // What is added meanwhile is gone through, too.
     const parents = new Map(blocked.map(({ id, after = [] }) => [id, after]))
-    for (const id of staying) for (const parent of parents.get(id) ?? []) staying.add(parent)
+    for (const [id, reason] of staying)
+      for (const parent of parents.get(id) ?? []) if (!staying.has(parent)) staying.set(parent, reason)
     return staying
   }
 

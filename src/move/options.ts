@@ -7,8 +7,8 @@ import type { MoveProgress } from './pace.ts'
 import type { Counts } from './source.ts'
 import type { LeftReason } from './target.ts'
 
-/** The URL of a store, or of a rival's data; or an open store, which stays open. */
-export type MoveEnd = string | URL | Store
+/** The URL of a store, or several, as of `Millpond.open`; or that of a rival's data; or an open store, which stays open. */
+export type MoveEnd = string | URL | readonly (string | URL)[] | Store
 
 export interface MoveOptions {
   /** Only these queues; all unless set. */

@@ -47,6 +47,12 @@ export class Target {
     }
   }
 
+  /** Whether jobs of the one queue cannot wait for jobs of the other. */
+  isApart(queue: string, other: string): boolean {
+    const { shards } = this.#store
+    return shards !== undefined && shards.of(queue) !== shards.of(other)
+  }
+
   /** Blocked jobs of a queue whose parents have not come yet: the ids of those parents. */
   async awaited(queue: string): Promise<string[]> {
     const { capabilities, operations } = this.#store

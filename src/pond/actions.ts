@@ -3,11 +3,12 @@
 import type { Store } from '../store.ts'
 import { encode, MAX_PAYLOAD } from '../values/encoding/encoding.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
-import type { ActionEvent, PondEmitter } from '../values/jobs/events.ts'
+import type { ActionEvent } from '../values/jobs/events.ts'
 import { newId } from '../values/jobs/ids.ts'
 import { jobInfo } from '../values/jobs/job.ts'
 import type { JobRecord } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
+import { internalsOf } from './internals.ts'
 
 export const ACTIONS_QUEUE = 'millpond.actions'
 /** Whether a list of queues for people and metrics has it. The log is told of where its queue is asked for by name. */
@@ -30,11 +31,10 @@ export const keepsActions = ({ capabilities }: Store): boolean => capabilities.r
 /**
  * Tells of an action, and keeps it. Never rejects: the action is done, so what cannot be kept is told of by the event
  * `error`.
+ * @param pond a `Millpond`
  */
-export async function actionDone(
-  { parts: { store, events } }: { parts: { store: Store; events: PondEmitter } },
-  event: ActionEvent,
-): Promise<void> {
+export async function actionDone(pond: object, event: ActionEvent): Promise<void> {
+  const { store, events } = internalsOf(pond)
   events.emit('action', event)
   const isNothing = event.count === 0 && event.action.endsWith('All')
   if (isNothing || !keepsActions(store)) return

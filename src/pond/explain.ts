@@ -14,7 +14,7 @@ export type WaitReason =
   | { kind: 'parents'; jobs: number; parents: { id: string; queue: string; state: JobState }[] }
   /** The job is scheduled. */
   | { kind: 'due'; at: Date }
-  /** It was pushed with `whenRunning: 'follow'`, and the job that has its key has not ended. */
+  /** It was pushed with `once: { whenRunning: 'follow' }`, and the job that has its key has not ended. */
   | { kind: 'follows'; key: string }
   /** The queue is paused; see `queue.pause`. */
   | { kind: 'paused' }

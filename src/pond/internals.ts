@@ -1,11 +1,14 @@
 import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import type { PondEmitter } from '../values/jobs/events.ts'
 import type { JobInfo } from '../values/jobs/job.ts'
 import type { NewJob } from '../values/jobs/records.ts'
 import type { Duration } from '../values/time/duration.ts'
-import type { Worker, WorkerOwner } from '../worker/worker.ts'
+import type { Sweeper } from '../worker/sweeper.ts'
+import type { WorkerOwner } from '../worker/worker.ts'
 import type { CapacityWaiters } from './capacity-waiters.ts'
 import type { KnownSettings } from './known-settings.ts'
+import type { PondWorkers } from './pond-workers.ts'
 import type { Pusher } from './pusher.ts'
 import type { UnsettledPushes } from './unsettled-pushes.ts'
 
@@ -33,6 +36,8 @@ export interface PondInternals extends WorkerOwner {
   /** What the store was told of queues. */
   readonly settings: KnownSettings
   readonly pusher: Pusher
+  readonly workers: PondWorkers
+  readonly sweeper: Sweeper
   readonly capacityWaiters: CapacityWaiters
   readonly unsettled: UnsettledPushes
   /** @throws Closed once no handler runs any more */
@@ -42,5 +47,21 @@ export interface PondInternals extends WorkerOwner {
   /** A push that is not with the pusher yet: closing waits for it. */
   pending<T>(push: Promise<T>): Promise<T>
   pushed(job: NewJob, id: string, existing: boolean): void
-  addWorker(worker: Worker): void
+}
+
+const internals = new WeakMap<object, PondInternals>()
+
+export function registerInternals(pond: object, own: PondInternals): void {
+  internals.set(pond, own)
+}
+
+/**
+ * For what ships with the package and stands above the pond: the dashboard, metrics, `millpond/testing`. No entry point of the package
+ * exports this, so none of it is public API.
+ * @param pond a `Millpond` @throws InvalidOption
+ */
+export function internalsOf(pond: object): PondInternals {
+  const own = internals.get(pond)
+  if (own === undefined) throw new MillpondError('InvalidOption', 'not a pond, as Millpond.open returns it')
+  return own
 }

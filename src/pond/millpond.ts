@@ -2,7 +2,6 @@ import type { Bell, Capabilities, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
 import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding/encoding.ts'
 import type { StandardSchema } from '../values/encoding/schema.ts'
-import type { SealOptions } from '../values/encoding/seal.ts'
 import { MAX_SEAL } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { PondEmitter, type PondEvents } from '../values/jobs/events.ts'
@@ -21,10 +20,10 @@ import { isShown } from './actions.ts'
 import { BellListener } from './bell-listener.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
-import { registerFigures } from './figures.ts'
 import { type Graph, type GraphOptions, graphOf } from './graph.ts'
-import type { PondInternals, ResultOptions } from './internals.ts'
+import { type PondInternals, type ResultOptions, registerInternals } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
+import type { OpenOptions } from './open-options.ts'
 import { PondWorkers } from './pond-workers.ts'
 import type { Pushed } from './push.ts'
 import { type GraphJob, type PushAllOptions, pushAll, type QueueOf } from './push-all.ts'
@@ -39,21 +38,6 @@ import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeQueue } from './steps.ts'
 import { UnsettledPushes } from './unsettled-pushes.ts'
 import { type WorkerInfo, workerInfo } from './worker-info.ts'
-
-/** The options of every store; further ones belong to the store of the URL and are listed on its page. */
-export interface OpenOptions {
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
-  maxPayload?: number | undefined
-  /**
-   * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless
-   * set. An object holds the options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that
-   * no request is cut.
-   */
-  signals?: boolean | PondCloseOptions | undefined
-  /** Keys that seal every payload, result, progress report and error text before the store gets it; see docs/seal.md. */
-  seal?: SealOptions | undefined
-  [storeOption: string]: unknown
-}
 
 export interface PondCloseReport extends CloseReport {
   /** Live jobs that were lost with a store that is not durable; 0 for durable stores, and for memory with a spill store. */
@@ -94,13 +78,15 @@ export class Millpond implements AsyncDisposable {
 
   /**
    * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, `postgres://…` or `amqp://…`. `memory:` takes the option
-   * `spill`: the URL of a durable store.
-   * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
+   * `spill`: the URL of a durable store. Several URLs of one kind, in a list or with commas between, are one pond whose queues are spread
+   * over them; every process names them in the same order.
+   * @param options those of every store, and those of the URL's own: `SqliteOptions` and so on; with several URLs, for each
+   * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, ShardMismatch, `Store…`
    */
-  static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
+  static async open(url: string | URL | readonly (string | URL)[], options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const most = options.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
+    const most = rest.seal === undefined ? LARGEST_PAYLOAD : LARGEST_PAYLOAD - MAX_SEAL
     const rules = { maxPayload: isInteger(1, most), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
     const pond = new Millpond(await openStore(url, rest), maxPayload)
@@ -134,6 +120,8 @@ export class Millpond implements AsyncDisposable {
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
       pusher: this.#pusher,
+      workers: this.#workers,
+      sweeper: this.#sweeper,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -144,11 +132,10 @@ export class Millpond implements AsyncDisposable {
       unsettled: new UnsettledPushes(),
       due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
-      addWorker: (worker) => this.#workers.add(worker),
       removeWorker: (worker) => this.#workers.remove(worker),
     }
     this.schedules = new Schedules(this.#internals)
-    registerFigures(this, store, () => this.#assertOpen())
+    registerInternals(this, this.#internals)
   }
 
   /**
@@ -166,12 +153,6 @@ export class Millpond implements AsyncDisposable {
     options?: ScheduleOptions,
   ): Promise<void> {
     await this.schedules.declare(name, when, queue, data, options)
-  }
-
-  /** @internal What a test moves, and what the dashboard reads. */
-  get parts(): { workers: PondWorkers; sweeper: Sweeper; pusher: Pusher; store: Store; events: PondEmitter } {
-    const [workers, sweeper, pusher] = [this.#workers, this.#sweeper, this.#pusher]
-    return { workers, sweeper, pusher, store: this.#store, events: this.#events }
   }
 
   /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */
@@ -201,7 +182,7 @@ export class Millpond implements AsyncDisposable {
    * `whenFull: 'wait'`. To repeat such a call safely, give each job its own `id`.
    * @param jobs at most 100,000, and 64 MiB
    * @returns in the order of the list
-   * @throws GraphCycle, ParentUnknown, and as `queue.push`
+   * @throws GraphCycle, ParentUnknown, KeyHeld, and as `queue.push`
    */
   pushAll<Datas extends readonly unknown[]>(
     jobs: { readonly [At in keyof Datas]: GraphJob<Datas[At]> },

@@ -11,7 +11,7 @@ import { pushCalls } from '../values/runtime/published-calls.ts'
 import type { QueueSettings } from '../values/settings/settings.ts'
 import { kindOf } from '../values/time/duration.ts'
 import type { PondInternals } from './internals.ts'
-import { parentUnknown } from './links.ts'
+import { keyHeld, parentUnknown } from './links.ts'
 import { publishedPush } from './published-push.ts'
 import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import type { QueueOptions } from './queue-options.ts'
@@ -33,6 +33,7 @@ export class Producer {
   readonly #preparer: Preparer
   readonly #settings: UnsentSettings
   readonly #waits: boolean
+  readonly #answered = (job: NewJob, outcome: PushOutcome | undefined) => this.pushed(job, outcome)
 
   constructor(
     queue: string,
@@ -154,7 +155,9 @@ export class Producer {
       else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInside(tx, batch)))
     } catch (error) {
       if (!(error instanceof MillpondError)) throw error
-      throw new MillpondError(error.code, error.message, { cause: error, queue: this.queue, pushed: pushed.length })
+      const { code, message, id } = error
+      const told = { cause: error, queue: this.queue, pushed: pushed.length, ...(id !== undefined && { id }) }
+      throw new MillpondError(code, message, told)
     }
     return pushed
   }
@@ -162,7 +165,7 @@ export class Producer {
   #add(job: NewJob): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
     if (this.#waits) return capacityWaiters.push(job).then((one) => this.pushed(job, one))
-    return pusher.push(job).then(([outcome]) => this.pushed(job, outcome))
+    return pusher.push(job, this.#answered)
   }
 
   /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
@@ -195,7 +198,7 @@ export class Producer {
     return pushWhole(this.#pond, members, tx)
   }
 
-  /** @throws QueueFull, ParentUnknown, the outcome's error */
+  /** @throws QueueFull, ParentUnknown, KeyHeld, the outcome's error */
   pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
     if ((outcome?.status ?? 'full') === 'full') this.#pond.events.emit('full', { queue: this.queue })
     const pushed = this.answered(outcome)
@@ -212,6 +215,7 @@ export class Producer {
       throw new MillpondError('QueueFull', message, { queue: this.queue })
     }
     if (status === 'orphan') throw parentUnknown(this.queue, parent)
+    if (status === 'held') throw keyHeld(this.queue, id)
     if (status === 'withheld') throw new MillpondError('StoreFailed', 'the store did not say why it stored no job')
     return status === 'replaced' ? { id, existing: true, replaced: true } : { id, existing: status === 'existing' }
   }
@@ -222,7 +226,7 @@ export class Producer {
   }
 }
 
-const isLinked = ({ after, within }: NewJob): boolean => after !== undefined || within !== undefined
+const isLinked = ({ after, partOf }: NewJob): boolean => after !== undefined || partOf !== undefined
 
 /** Some wait for others of the list. */
 function isGraph(jobs: readonly NewJob[]): boolean {

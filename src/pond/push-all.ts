@@ -82,8 +82,8 @@ async function checkedAndPushed(pond: PondInternals, placed: readonly Placed[], 
   // A job is stored behind the one that it is part of.
   const order = inOrder(
     parents.map((own, at) => {
-      const within = places.get(prepared[at]?.within ?? '')
-      return within === undefined ? own : [...own, within]
+      const partOf = places.get(prepared[at]?.partOf ?? '')
+      return partOf === undefined ? own : [...own, partOf]
     }),
   )
   const ids = prepared.map(({ id }) => id)

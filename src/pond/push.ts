@@ -16,9 +16,9 @@ import type { QueueSettings } from '../values/settings/settings.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/time/duration.ts'
 import { checkCost } from './limits.ts'
 import { checkLinks, LINK_RULES, type LinkOptions, type Links, linkBytes, linksFrom, NO_LINKS } from './links.ts'
-import { checkOnce, ONCE_RULES, type OnceOptions, onceFrom } from './once.ts'
+import { checkOnce, type OnceOptions, onceFrom } from './once.ts'
 
-export interface PushOptions extends OnceOptions, LinkOptions {
+export interface PushOptions extends LinkOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and
    * resolves to that job, so a push whose answer was lost can be repeated. A job that is kept no longer is not known:
@@ -36,9 +36,10 @@ export interface PushOptions extends OnceOptions, LinkOptions {
   runAt?: Date | number | undefined
   /**
    * At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL.
-   * `unique`, `replace` and `whenRunning` say more: docs/once.md.
    */
   key?: string | undefined
+  /** What the key does beyond that: it is remembered, a later push replaces the job or follows it. Needs `key`. See docs/once.md. */
+  once?: OnceOptions | undefined
   /**
    * What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255
    * bytes of UTF-8 without NUL.
@@ -80,7 +81,7 @@ const EACH_RULES: Rules<PushOptions> = {
   timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
-  ...ONCE_RULES,
+  once: () => true, // checked below
   ...LINK_RULES,
 }
 // With one id or key for all, only the first job would be stored.
@@ -199,7 +200,7 @@ export class Preparer {
   }
 
   #job(data: unknown, options: PushOptions, links: Links): NewJob {
-    return {
+    const job: NewJob = {
       id: options.id === undefined ? newId() : options.id.toLowerCase(),
       queue: this.#queue,
       priority: options.priority ?? DEFAULTS.job.priority,
@@ -207,16 +208,18 @@ export class Preparer {
       runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
       key: options.key ?? null,
       group: options.group ?? null,
-      ...(options.cost === undefined ? {} : { cost: options.cost }),
       attempts: options.attempts ?? null,
       timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
-      ...(options.key !== undefined && onceFrom(options)),
-      ...(this.#spills && { spill: true }),
-      ...(links !== NO_LINKS && links),
     }
+    // Few jobs have these; to spread what most lack costs a plain push more than all members above.
+    if (options.cost !== undefined) job.cost = options.cost
+    if (options.once !== undefined) Object.assign(job, onceFrom(options.once))
+    if (this.#spills) job.spill = true
+    if (links !== NO_LINKS) Object.assign(job, links)
+    return job
   }
 }
 

@@ -13,22 +13,28 @@ import type { BatcherLimits } from '../batch/batcher.ts'
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { Store } from '../store.ts'
 import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
-import { batches, bytesOf, MAX_PUSH } from './push.ts'
+import { batches, bytesOf, MAX_PUSH, type Pushed } from './push.ts'
 
 /** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
 const PATIENCE = 100
 
-/** Jobs that go in one call. */
-interface Push {
+/** A job that is pushed alone, and what its outcome means. One that throws rejects this push. */
+interface Single {
+  job: NewJob
+  answered: (job: NewJob, outcome: PushOutcome | undefined) => Pushed
+}
+
+/** Jobs of a `pushMany` that go in one call. */
+interface Many {
   jobs: readonly NewJob[]
   /** The jobs before these, of the same `pushMany`, and whether all of them were stored; undefined: there are none. */
-  after: { push: Push; isStored: Promise<boolean> } | undefined
+  after: { push: Many; isStored: Promise<boolean> } | undefined
 }
 
 export class Pusher {
   readonly #store: Store
   readonly #onSend: (jobs: readonly NewJob[]) => void
-  readonly #batcher: KeyedBatcher<Push, PushOutcome[]>
+  readonly #batcher: KeyedBatcher<Single | Many, Pushed | PushOutcome[]>
 
   /** @param onSend called when jobs are on their way to the store */
   constructor(store: Store, onSend: (jobs: readonly NewJob[]) => void) {
@@ -42,9 +48,10 @@ export class Pusher {
     this.#batcher = new KeyedBatcher((pushes) => this.#send(pushes), limits)
   }
 
-  /** Rejects as `push` of a store does. */
-  push(job: NewJob): Promise<PushOutcome[]> {
-    return this.#batcher.add(this.#laneOf(job), { jobs: [job], after: undefined }, bytesOf(job))
+  /** Settles with what its outcome means, or rejects as `push` of a store does. */
+  push(job: NewJob, answered: Single['answered']): Promise<Pushed> {
+    // What is pushed alone is answered alone; a step in between would cost a plain push a promise.
+    return this.#batcher.add(this.#laneOf(job), { job, answered }, bytesOf(job)) as Promise<Pushed>
   }
 
   /**
@@ -52,11 +59,11 @@ export class Pusher {
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
-    let after: Push['after']
+    let after: Many['after']
     return [...batches(jobs)].map((batch) => {
-      const push: Push = { jobs: batch, after }
+      const push: Many = { jobs: batch, after }
       const bytes = batch.reduce((sum, job) => sum + bytesOf(job), 0)
-      const answer = this.#batcher.add(this.#laneOf(batch[0]), push, bytes, batch.length)
+      const answer = this.#batcher.add(this.#laneOf(batch[0]), push, bytes, batch.length) as Promise<PushOutcome[]>
       const isWhole = (outcomes: PushOutcome[]) => outcomes.length > 0 && outcomes.every(isStored)
       after = { push, isStored: answer.then(isWhole, () => false) }
       return answer
@@ -79,26 +86,48 @@ export class Pusher {
     return job === undefined ? '' : (this.#store.laneOf?.(job) ?? '')
   }
 
-  async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
+  async #send(pushes: readonly (Single | Many)[]): Promise<(Pushed | PushOutcome[] | Error)[]> {
     // What goes in the same call is stored in order, without a wait for itself.
-    const gated = pushes.filter(({ after }) => after !== undefined && !pushes.includes(after.push))
-    const isGated = gated.length > 0
-    const gates = isGated
-      ? await Promise.all(pushes.map((push) => (gated.includes(push) ? push.after?.isStored : true)))
-      : []
-    const jobs = pushes.flatMap((push, index) => (gates[index] === false ? [] : push.jobs))
+    const gated = pushes.filter(isGated).filter(({ after }) => !pushes.includes(after.push))
+    const barred = gated.length === 0 ? NONE : await unstored(gated)
+    const jobs: NewJob[] = []
+    for (const push of pushes) {
+      if ('job' in push) jobs.push(push.job)
+      else if (!barred.has(push)) jobs.push(...push.jobs)
+    }
     if (jobs.length === 0) return pushes.map(() => [])
     const answer = this.#store.operations.push({ jobs })
     this.#onSend(jobs)
     const outcomes = await answer
-    let from = 0
-    return pushes.map((push, index) => {
-      if (gates[index] === false) return []
-      const own = outcomes.slice(from, from + push.jobs.length)
-      from += push.jobs.length
-      return own
+    let at = 0
+    return pushes.map((push) => {
+      if ('job' in push) return answerOf(push, outcomes[at++])
+      if (barred.has(push)) return []
+      const from = at
+      at += push.jobs.length
+      return outcomes.slice(from, at)
     })
   }
 }
 
-const isStored = ({ status }: PushOutcome): boolean => status !== 'full' && status !== 'failed' && status !== 'orphan'
+const NONE: ReadonlySet<unknown> = new Set()
+
+const isGated = (push: Single | Many): push is Many & { after: NonNullable<Many['after']> } =>
+  'after' in push && push.after !== undefined
+
+/** Those whose jobs are not to be stored, since one before them was not. */
+async function unstored(gated: readonly (Many & { after: NonNullable<Many['after']> })[]): Promise<Set<unknown>> {
+  const stored = await Promise.all(gated.map(({ after }) => after.isStored))
+  return new Set(gated.filter((_, at) => !stored[at]))
+}
+
+function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): Pushed | Error {
+  try {
+    return answered(job, outcome)
+  } catch (error) {
+    return error as Error
+  }
+}
+
+const isStored = ({ status }: PushOutcome): boolean =>
+  status === 'pushed' || status === 'existing' || status === 'replaced'

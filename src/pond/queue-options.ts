@@ -42,10 +42,16 @@ export interface QueueOptions {
    */
   timeout?: Duration | null | undefined
   /**
-   * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
-   * 0: not at all. Kept in the store.
+   * How long finished jobs stay in the store: 0 to 100 years, 0: not at all. Kept in the store.
    */
-  keep?: { done?: Duration | undefined; dead?: Duration | undefined } | undefined
+  keep?:
+    | {
+        /** Done jobs; 1 h unless set. */
+        done?: Duration | undefined
+        /** Dead and cancelled jobs, which can be requeued so long; 7 d unless set. */
+        dead?: Duration | undefined
+      }
+    | undefined
   /**
    * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take
    * turns. Kept in the store. What is left out is no limit. Unset: the limits stay as they are. A store without limits
@@ -186,7 +192,6 @@ export function settingsAfter(store: Store, report: SettingsReport | null, chang
   return shownSettings(store, { ...given, values })
 }
 
-/** Only the memory of a process is so small that a queue has a capacity from the start. */
-function defaultsOf({ name }: Store): Required<Pick<QueueSettings, SettingName>> {
-  return { ...DEFAULTS.queue, ...(name === 'memory' && { capacity: DEFAULTS.memory.capacity }) }
+function defaultsOf({ capabilities }: Store): Required<Pick<QueueSettings, SettingName>> {
+  return { ...DEFAULTS.queue, ...(capabilities.bounded && { capacity: DEFAULTS.memory.capacity }) }
 }

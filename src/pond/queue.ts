@@ -102,7 +102,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * If it rejects, the job was not stored, with one exception: after `StoreUnavailable` only the answer may have been
    * lost. To repeat such a push safely, give it an `id` and push again with the same one.
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
-   * transactions), TransactionMismatch, QueueFull, ParentUnknown, Closed, `Store…`
+   * transactions), TransactionMismatch, QueueFull, ParentUnknown, KeyHeld, Closed, `Store…`
    */
   push(data: Data, options?: PushOptions): Promise<Pushed> {
     return this.#producer.push(data, options)
@@ -153,7 +153,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     // A module that cannot be loaded must not cost any job an attempt.
     const ready = isolated === undefined ? sent : () => Promise.all([sent(), isolated.ready()]).then(() => {})
     const worker = new Worker(store, settings, handler, events, ready, this.#pond)
-    this.#pond.addWorker(worker)
+    this.#pond.workers.add(worker)
     return worker
   }
 

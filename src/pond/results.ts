@@ -9,6 +9,7 @@ import { decode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { errorFrom } from '../values/jobs/job.ts'
 import type { Encoded, JobError, JobRecord } from '../values/jobs/records.ts'
+import { answersBeside } from '../values/operations/answered-beside.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** Milliseconds. */
@@ -125,7 +126,9 @@ export class Results {
       if (job === undefined || job.asked) continue
       job.asked = true
       this.#lookups.add(id, 0).then(
-        (record) => this.#found(id, record ?? null),
+        (record) => {
+          if (record !== undefined) this.#found(id, record)
+        },
         (error: unknown) => {
           // After a passing error the next poll asks again; the caller's timeout bounds the wait.
           if (error instanceof MillpondError && error.retryable) return
@@ -135,12 +138,18 @@ export class Results {
     }
   }
 
-  async #find(ids: string[]): Promise<(JobRecord | null)[]> {
+  /** Undefined: it could not be looked for. */
+  async #find(ids: string[]): Promise<(JobRecord | null | undefined)[]> {
     const awaited = ids.flatMap((id) => this.#waiters.get(id) ?? [])
     // A bell from now on may be news to this call.
     for (const job of awaited) job.asked = false
     // All waits may have ended meanwhile.
-    return awaited.length === 0 ? [] : this.#store.operations.find({ ids })
+    if (awaited.length === 0) return []
+    return this.#store.operations.find({ ids }).catch((error: unknown) => {
+      const found = answersBeside<JobRecord>(error)
+      if (found === undefined) throw error
+      return found.map((record) => record ?? undefined)
+    })
   }
 
   #found(id: string, record: JobRecord | null): void {

@@ -178,7 +178,8 @@ export class Schedules {
     if (record === undefined) return undefined
     assertOpened(record.job.data, `data of schedule ${name}`)
     const job = { ...record.job, id: newId(), delay: 0, runAt: null, trace: null, fresh: true }
-    const [outcome] = await this.#pond.pusher.push(job)
+    const [answer] = this.#pond.pusher.pushMany([job])
+    const [outcome] = (await answer) ?? []
     if (outcome?.status === 'pushed' || outcome?.status === 'existing') {
       this.#pond.pushed(job, outcome.id, outcome.status === 'existing')
       return { id: outcome.id, existing: outcome.status === 'existing' }

@@ -31,9 +31,9 @@ export class UnsettledPushes {
     // Those of the same call are not waited for.
     const own = new Set(jobs.map(({ id }) => id))
     const isAwaited = (id: string) => this.#pushes.has(id) && !own.has(id)
-    for (const { after = [], within } of jobs) {
+    for (const { after = [], partOf } of jobs) {
       for (const id of after) if (isAwaited(id)) awaited.add(id)
-      if (within !== undefined && isAwaited(within)) awaited.add(within)
+      if (partOf !== undefined && isAwaited(partOf)) awaited.add(partOf)
     }
     return awaited.size === 0 ? undefined : this.#renamed(jobs, [...awaited])
   }
@@ -59,11 +59,11 @@ export class UnsettledPushes {
 
 /** @param names the ids of jobs by the ids that they were pushed with */
 export function renamed(job: NewJob, names: ReadonlyMap<string, string>): NewJob {
-  const { after, within } = job
+  const { after, partOf } = job
   const nameOf = (id: string) => names.get(id) ?? id
   return {
     ...job,
     ...(after !== undefined && { after: [...new Set(after.map(nameOf))] }),
-    ...(within !== undefined && { within: nameOf(within) }),
+    ...(partOf !== undefined && { partOf: nameOf(partOf) }),
   }
 }

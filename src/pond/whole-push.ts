@@ -11,11 +11,14 @@ import { pushInTransaction } from './transaction-push.ts'
 const MAX_JOBS = DEFAULTS.graph.jobs
 const MAX_BYTES = DEFAULTS.graph.bytes
 
+/** Outcomes for which a push of all or none stores nothing. */
+const REFUSED: ReadonlySet<PushOutcome['status']> = new Set(['full', 'orphan', 'held', 'failed'])
+
 /** The producer of a queue, as far as it is needed here. */
 interface Source {
   told(): Promise<void>
   readonly unsent: QueueSettings | undefined
-  /** @throws QueueFull, ParentUnknown, the outcome's error */
+  /** @throws QueueFull, ParentUnknown, KeyHeld, the outcome's error */
   pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed
   /** The same, without an event. */
   answered(outcome: PushOutcome | undefined): Pushed
@@ -29,7 +32,7 @@ export interface Member {
 
 /**
  * Pushes all of the jobs or none, in this order.
- * @throws InvalidOption, PayloadTooLarge, QueueFull, ParentUnknown, NotSupported, TransactionMismatch, `Store…`
+ * @throws InvalidOption, PayloadTooLarge, QueueFull, ParentUnknown, KeyHeld, NotSupported, TransactionMismatch, `Store…`
  */
 export async function pushWhole(pond: PondInternals, members: readonly Member[], tx: unknown): Promise<Pushed[]> {
   checkSize(members)
@@ -51,7 +54,7 @@ function answersOf(
   answer: (member: Member, outcome: PushOutcome | undefined) => Pushed,
 ): Pushed[] {
   // The reason why nothing was stored comes before those that were withheld for it.
-  const reason = outcomes.findIndex(({ status }) => status === 'full' || status === 'orphan' || status === 'failed')
+  const reason = outcomes.findIndex(({ status }) => REFUSED.has(status))
   if (reason !== -1) answer(members[reason] as Member, outcomes[reason])
   return members.map((member, at) => answer(member, outcomes[at]))
 }

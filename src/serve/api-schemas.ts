@@ -120,7 +120,7 @@ export const newJob = request(
     cost: integer(1, MAX_COST, { default: 1, description: 'What its start takes of a rate.' }),
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
-    ...ONCE,
+    once: ONCE,
     ...LINKS,
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },

@@ -9,7 +9,7 @@ export const LIMITS = {
   /** Bytes of an encoded payload, result or progress report. */
   maxPayload: 1024 * 1024,
   /** Milliseconds of a long poll or a claim that waits. */
-  maxWait: 60_000,
+  longPoll: 60_000,
   /** Most requests of each kind (pushes, polls and streams, claims) that wait at once; further ones are answered at once. */
   maxWaiting: 1000,
   /** Most of them for one client, by the address of its connection. */

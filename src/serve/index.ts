@@ -23,13 +23,13 @@ import { type Duration, kindOf, milliseconds } from '../values/time/duration.ts'
 import { type OnError, reporter } from '../web/problem.ts'
 import { tokenFault } from '../web/tokens.ts'
 import type { UnauthorizedClient } from '../web/unauthorized.ts'
+import { type Delivery, deliver } from '../webhook/delivery.ts'
 import { LIMITS } from './bounds.ts'
-import { type Delivery, deliver } from './delivery.ts'
 import { Service } from './service.ts'
 
 export type { UnauthorizedClient } from '../web/unauthorized.ts'
-export type { Delivery } from './delivery.ts'
-export { signingKey } from './signature.ts'
+export type { Delivery } from '../webhook/delivery.ts'
+export { signingKey } from '../webhook/signature.ts'
 
 export interface ServeOptions {
   /**
@@ -53,7 +53,7 @@ export interface ServeOptions {
   /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number | undefined
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
-  maxWait?: Duration | undefined
+  longPoll?: Duration | undefined
   /**
    * Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set.
    * Further ones are answered at once.
@@ -88,7 +88,7 @@ const RULES: Rules<ServeOptions> = {
   alerts: (value) => (typeof value === 'object' && value !== null) || 'an object of options',
   maxBody: isInteger(1, 512 * 1024 * 1024),
   maxPayload: isInteger(1, LARGEST_PAYLOAD),
-  maxWait: isDuration(0),
+  longPoll: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
   maxWaitingPerClient: isInteger(0, 1_000_000),
   maxConnections: isInteger(1, 1_000_000),
@@ -133,7 +133,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     ...LIMITS,
     ...defined(given),
   }
-  const maxWait = milliseconds(given.maxWait ?? LIMITS.maxWait, 'maxWait')
+  const longPoll = milliseconds(given.longPoll ?? LIMITS.longPoll, 'longPoll')
   const { maxWaitingPerClient = Math.ceil(maxWaiting / 2) } = given
   const onError = reporter(given.onError)
   const opened = await openStore(store, {})
@@ -144,7 +144,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const service = new Service({
     ...{ store: opened, pond, onError, tokens, hosts, ...defined({ dashboard }) },
     limits: {
-      ...{ ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
+      ...{ ...LIMITS, maxPayload, maxBody, longPoll, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
       metricsQueues,
     },
     onUnauthorized: (client) => {

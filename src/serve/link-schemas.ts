@@ -15,7 +15,7 @@ export const LINKS = {
     default: 'cancel',
     description: 'What becomes of it when one of them dies, is cancelled or is removed.',
   }),
-  within: id('The id of a live job: every job that still waits for that one waits for this one too.'),
+  partOf: id('The id of a live job: every job that still waits for that one waits for this one too.'),
 }
 
 /** Members of a blocked job. */

@@ -9,16 +9,17 @@ const replace: Schema<boolean> = {
   description: 'A scheduled or waiting job with the key gets these data and this due time.',
 }
 
-/** Members of a push. They need a key. */
-export const ONCE = {
-  unique: object(
-    { for: duration('How long the key is remembered', 1) },
-    { since: oneOf(['end', 'push'], { default: 'end', description: 'From when: the end of the job, or its push.' }) },
-    { additionalProperties: false, description: 'Remember the key after the job. A push meanwhile gets that job.' },
-  ),
-  replace,
-  maxWait: duration('With `replace`: the job is due no later than this after its first push', 0),
-  whenRunning: oneOf(['follow'], {
-    description: 'While the job with the key runs, this one is kept, and is due when that one ends.',
-  }),
-}
+/** A member of a push. It needs a key. */
+export const ONCE = object(
+  {},
+  {
+    for: duration('How long the key is remembered after the job', 1),
+    since: oneOf(['end', 'push'], { default: 'end', description: 'From when: the end of the job, or its push.' }),
+    replace,
+    maxWait: duration('With `replace`: the job is due no later than this after its first push', 0),
+    whenRunning: oneOf(['follow'], {
+      description: 'While the job with the key runs, this one is kept, and is due when that one ends.',
+    }),
+  },
+  { additionalProperties: false, description: 'What the key does beyond one live job.' },
+)

@@ -1,11 +1,11 @@
 /** The OpenAPI document, made of the table of routes. */
 
 import { defined } from '../values/options/options.ts'
+import { version } from '../values/runtime/version.ts'
 import { id, problem, queueName } from './api-schemas.ts'
 import type { Properties, Schema } from './json-schema.ts'
 import type { Answer, Route } from './route.ts'
 import { scheduleName } from './schedule-schemas.ts'
-import { version } from './version.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'The request was not understood, or something in it is not valid.',

@@ -4,6 +4,7 @@
  */
 import { MillpondError } from '../values/errors/errors.ts'
 import type { Examine, Finding, SchemaState } from './examination.ts'
+import { shardsIn } from './shards/urls.ts'
 
 interface Doctor {
   examine: Examine
@@ -32,11 +33,18 @@ async function doctorOf(url: string): Promise<Doctor> {
 }
 
 /** @throws UnknownScheme, InvalidOption, DriverMissing, `Store…` */
-export async function examineStore(url: string): Promise<Finding[]> {
-  return (await doctorOf(url)).examine(url)
+export async function examineStore(given: string): Promise<Finding[]> {
+  const urls = shardsIn(given).urls.map(String)
+  const found = await Promise.all(urls.map(async (url) => (await doctorOf(url)).examine(url)))
+  if (found.length === 1) return found.flat()
+  return found.flatMap((findings, shard) =>
+    findings.map((one) => ({ ...one, text: `shard ${shard + 1} of ${urls.length}: ${one.text}` })),
+  )
 }
 
-/** @throws as `examineStore` */
-export async function schemaState(url: string): Promise<SchemaState> {
-  return (await doctorOf(url)).schemaState(url)
+/** Of several stores the oldest. @throws as `examineStore` */
+export async function schemaState(given: string): Promise<SchemaState> {
+  const urls = shardsIn(given).urls.map(String)
+  const [first, ...others] = await Promise.all(urls.map(async (url) => (await doctorOf(url)).schemaState(url)))
+  return others.reduce((oldest, one) => (one.found < oldest.found ? one : oldest), first as SchemaState)
 }

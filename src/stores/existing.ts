@@ -4,6 +4,7 @@ import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { schemaState } from './doctor.ts'
 import { durableUrl, openStore } from './open.ts'
+import { shardsIn } from './shards/urls.ts'
 
 /** @throws StoreUnavailable: there is no such SQLite file. InvalidOption: memory is empty at the start of a process. As `openStore` does */
 export async function openExisting(url: unknown): Promise<Store> {
@@ -16,12 +17,14 @@ export async function openExisting(url: unknown): Promise<Store> {
 
 /** @throws StoreUnavailable */
 export async function assertExists(given: unknown): Promise<void> {
-  const url = durableUrl(String(given))
-  if (!/^sqlite:/i.test(url)) return
-  const { settingsOf } = await import('./sqlite/settings.ts')
-  const { path } = settingsOf(url, {})
-  if (!existsSync(path))
-    throw new MillpondError('StoreUnavailable', `there is no SQLite file ${path}; look at the path`)
+  for (const one of shardsIn(given).urls) {
+    const url = durableUrl(String(one))
+    if (!/^sqlite:/i.test(url)) continue
+    const { settingsOf } = await import('./sqlite/settings.ts')
+    const { path } = settingsOf(url, {})
+    if (!existsSync(path))
+      throw new MillpondError('StoreUnavailable', `there is no SQLite file ${path}; look at the path`)
+  }
 }
 
 /** Only these have tables, which opening the store would bring up to date. */
@@ -31,7 +34,11 @@ const WITH_TABLES = /^(sqlite|postgres|postgresql):/i
  * For whoever only looks: an older program could not start any more on tables that were brought up to date by the way.
  * @throws StoreVersion: the tables are older than this release. StoreUnavailable: there are none. As `schemaState` does
  */
-export async function assertMigrated(given: string): Promise<void> {
+export async function assertMigrated(given: unknown): Promise<void> {
+  for (const url of shardsIn(given).urls) await assertOneMigrated(String(url))
+}
+
+async function assertOneMigrated(given: string): Promise<void> {
   const url = durableUrl(given)
   if (!WITH_TABLES.test(url)) return
   await assertExists(url)

@@ -1,9 +1,11 @@
 /** What stores do with jobs that are handed in. */
-import type { Encoded, NewJob } from '../values/jobs/records.ts'
+import type { Encoded, NewJob, PushOutcome } from '../values/jobs/records.ts'
+
+/** Whether it waits for other jobs. */
+export const waits = ({ after }: NewJob): boolean => after !== undefined && after.length > 0
 
 /** Whether its push says something of other jobs: contract/graphs.md. */
-export const hasParents = ({ after, within }: NewJob): boolean =>
-  (after !== undefined && after.length > 0) || (within !== undefined && within !== null)
+export const hasParents = (job: NewJob): boolean => waits(job) || (job.partOf !== undefined && job.partOf !== null)
 
 /**
  * Whether they differ in id and data alone, have no keys and no parents, and their data is JSON, as in most batches. One
@@ -20,8 +22,8 @@ export function areAlikeButParents(jobs: readonly NewJob[]): boolean {
   return first !== undefined && jobs.every((job) => isAlike(job, first) && isAlikeInGraph(job, first))
 }
 
-const isAlikeInGraph = ({ within, onDead = 'cancel' }: NewJob, first: NewJob): boolean =>
-  (within ?? null) === null && onDead === (first.onDead ?? 'cancel')
+const isAlikeInGraph = ({ partOf, onDead = 'cancel' }: NewJob, first: NewJob): boolean =>
+  (partOf ?? null) === null && onDead === (first.onDead ?? 'cancel')
 
 /** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
 export function isAlike(job: NewJob, first: NewJob): boolean {
@@ -40,6 +42,13 @@ export function isAlike(job: NewJob, first: NewJob): boolean {
     (job.cost ?? 1) === (first.cost ?? 1)
   )
 }
+
+/** Whether the outcome is that of a job which cannot be stored. Of a push of all or none, no job is stored then. */
+export const isRefused = ({ status }: PushOutcome): boolean =>
+  status === 'full' || status === 'orphan' || status === 'held'
+
+/** Whether a job stands for this one from now on: later jobs of the call that are to wait for this one wait for that one. */
+export const standsFor = ({ status, id }: PushOutcome, job: NewJob): boolean => status !== 'held' && id !== job.id
 
 /** Bytes of its own: the caller may change those that it gave. Text cannot change. */
 export const copyBody = (body: string | Uint8Array): string | Uint8Array =>

@@ -13,7 +13,7 @@ type Asked = { [Name in keyof Capabilities]?: string | false }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 const hasOnce = ({ once }: NewJob): boolean => isGiven(once)
-export const hasParents = ({ after = [], within }: NewJob): boolean => after.length > 0 || isGiven(within)
+export const hasParents = ({ after = [], partOf }: NewJob): boolean => after.length > 0 || isGiven(partOf)
 const isLater = ({ delay, runAt }: NewJob): boolean => delay > 0 || runAt !== null
 
 const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {

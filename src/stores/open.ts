@@ -4,6 +4,7 @@ import type { OpenStore, Store, StoreOptions } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { hasTag } from '../values/runtime/realms.ts'
 import { kindOf } from '../values/time/duration.ts'
+import { shardsIn } from './shards/urls.ts'
 import { observed } from './telemetry.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
@@ -20,12 +21,19 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
-export async function openStore(url: unknown, { seal, ...options }: StoreOptions): Promise<Store> {
-  if (seal === undefined) return observed(await openPlain(url, options))
+export async function openStore(given: unknown, { seal, ...rest }: StoreOptions): Promise<Store> {
+  const wrap = seal === undefined ? (store: Store) => store : await sealing(seal)
+  const { urls, options } = shardsIn(given, rest)
+  if (urls.length === 1) return observed(wrap(await openPlain(urls[0], options)))
+  const { openShards } = await import('./shards/index.ts')
+  return observed(await openShards(urls, (url) => openPlain(url, options), wrap))
+}
+
+async function sealing(seal: unknown): Promise<(store: Store) => Store> {
   const { Sealer } = await import('../values/encoding/seal.ts')
   const sealer = new Sealer(seal)
   const { sealed } = await import('./seal.ts')
-  return observed(sealed(await openPlain(url, options), sealer))
+  return (store) => sealed(store, sealer)
 }
 
 async function openPlain(url: unknown, options: StoreOptions): Promise<Store> {

@@ -1,6 +1,7 @@
 /** What a store takes as options: in code, or in the query of its URL. */
 
 import { MillpondError } from '../values/errors/errors.ts'
+import { didYouMean } from '../values/options/did-you-mean.ts'
 import { shownName } from '../values/options/options.ts'
 import { shown } from '../values/time/duration.ts'
 
@@ -20,7 +21,9 @@ export function checkNames(
   by: string,
 ): void {
   for (const name of [...query, ...Object.keys(options)]) {
-    if (!known.includes(name)) invalid(`unknown option ${shownName(name)}: ${by} takes ${known.join(', ') || 'none'}`)
+    if (known.includes(name)) continue
+    const hint = didYouMean(name, known)
+    invalid(`unknown option ${shownName(name)}: ${by} takes ${known.join(', ') || 'none'}${hint}`)
   }
 }
 

@@ -141,8 +141,8 @@ export function sealed(store: Store, sealer: Sealer): Store {
   function sealedTransactions(plain: StoreTransactions): StoreTransactions {
     return {
       takesSettings: plain.takesSettings,
-      begin() {
-        const transaction = plain.begin()
+      begin(queue) {
+        const transaction = plain.begin(queue)
         return {
           get query() {
             return transaction.query

@@ -1,5 +1,6 @@
 /** A pond for tests: on memory, with a clock that one moves. */
 
+import { internalsOf } from '../pond/internals.ts'
 import type { PondCloseReport } from '../pond/millpond.ts'
 import { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
@@ -120,7 +121,7 @@ export class TestPond extends Millpond {
     this.#store = store
     this.#test = test
     const { clock, forecast, activity } = test
-    const { workers, sweeper, pusher } = this.parts
+    const { workers, sweeper, pusher } = internalsOf(this)
     const rest = new Rest(
       activity,
       forecast,
@@ -171,7 +172,7 @@ export class TestPond extends Millpond {
    */
   async pushed<Data = unknown>(queue: string): Promise<PushedJob<Data>[]> {
     const name = checkQueueName(queue)
-    await this.parts.pusher.flushed()
+    await internalsOf(this).pusher.flushed()
     return this.#test.pushes.of<Data>(name)
   }
 
@@ -183,7 +184,7 @@ export class TestPond extends Millpond {
    */
   async crash(): Promise<CrashedJob[]> {
     const { crashed, forecast } = this.#test
-    const workers = this.parts.workers.all
+    const workers = internalsOf(this).workers.all
     const ids = new Set(workers.map(({ id }) => id))
     const held = [...forecast.held(ids)]
     crashed.add(ids, held)

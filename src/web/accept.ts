@@ -54,7 +54,7 @@ export interface AcceptOptions<Input = unknown> {
   /** How long the client may take to send a body; 1 ms to 24 days, 30 s unless set. Then it is a 408. */
   bodyTimeout?: Duration | undefined
   /** Longest wait for a result; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
-  maxWait?: Duration | undefined
+  longPoll?: Duration | undefined
   /** Most requests that wait for results at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered 202 at once. */
   maxWaiting?: number | undefined
   /** `Retry-After` of a 503; 1 ms to 24 days, 5 s unless set. Each answer has a random value between this and twice this. */
@@ -72,7 +72,7 @@ const RULES: Rules<AcceptOptions> = {
   location: (value) => (typeof value === 'string' && value.includes(':id')) || 'a path with :id in it',
   maxBody: isInteger(0, 512 * 1024 * 1024),
   bodyTimeout: isDuration(),
-  maxWait: isDuration(0),
+  longPoll: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
   retryAfter: isDuration(),
   onError: isFunction,
@@ -91,7 +91,7 @@ export function accept<Input>(
   const { guard, data, push, idempotency, existing, location = '/jobs/:id' } = given
   const bodyTimeout = milliseconds(given.bodyTimeout ?? '30s', 'bodyTimeout')
   const limits = { maxBody: given.maxBody ?? MAX_PAYLOAD, bodyTimeout }
-  const maxWait = milliseconds(given.maxWait ?? '60s', 'maxWait')
+  const longPoll = milliseconds(given.longPoll ?? '60s', 'longPoll')
   const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
   const waiting = new Permits(given.maxWaiting ?? 1000)
   const report = reporter(given.onError)
@@ -175,7 +175,7 @@ export function accept<Input>(
 
   /** @returns undefined if the client asks for no wait, or too many wait already */
   async function wait(request: Request, id: string) {
-    const asked = boundedWait(request, maxWait)
+    const asked = boundedWait(request, longPoll)
     const free = asked && waiting.take()
     if (asked === undefined || free === undefined) return undefined
     const { seconds, ms } = asked

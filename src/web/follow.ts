@@ -33,7 +33,7 @@ export interface FollowOptions {
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: ((request: Request) => string | undefined) | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
-  maxWait?: Duration | undefined
+  longPoll?: Duration | undefined
   /**
    * Most long polls and event streams at once; 0 to 1,000,000, 1,000 unless set. Further polls are answered at once,
    * further streams get a 503.
@@ -58,7 +58,7 @@ const RULES: Rules<FollowOptions> = {
   guard: isFunction,
   log: isBoolean,
   id: isFunction,
-  maxWait: isDuration(0),
+  longPoll: isDuration(0),
   maxFollowers: isInteger(0, 1_000_000),
   maxFollowersPerClient: isInteger(0, 1_000_000),
   heartbeat: isDuration(10),
@@ -77,7 +77,7 @@ export function follow(
 ): (request: Request) => Promise<Response> {
   const given = checkOptions(options, RULES, 'follow')
   const { guard, id: idOf = lastSegment } = given
-  const maxWait = milliseconds(given.maxWait ?? '60s', 'maxWait')
+  const longPoll = milliseconds(given.longPoll ?? '60s', 'longPoll')
   const heartbeat = milliseconds(given.heartbeat ?? '15s', 'heartbeat')
   const lifetime = milliseconds(given.maxStream ?? '1h', 'maxStream')
   const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
@@ -135,7 +135,7 @@ export function follow(
 
   /** Waits until the job differs from the one that the client has (`If-None-Match`), or, without that header, until its state changes. */
   async function poll(request: Request, first: JobInfo, known: string | undefined) {
-    const asked = boundedWait(request, maxWait)
+    const asked = boundedWait(request, longPoll)
     if (asked === undefined || request.method === 'HEAD') return undefined
     const { seconds, ms } = asked
     const isNews = (job: JobInfo) =>

@@ -39,12 +39,12 @@ export function preferredWait(request: Request): number | undefined {
   return undefined
 }
 
-/** As `preferredWait`, at most `maxWait` ms. `seconds` is what the client is told, `ms` the time to wait. */
-export function boundedWait(request: Request, maxWait: number): { seconds: number; ms: number } | undefined {
+/** As `preferredWait`, at most `longPoll` ms. `seconds` is what the client is told, `ms` the time to wait. */
+export function boundedWait(request: Request, longPoll: number): { seconds: number; ms: number } | undefined {
   const asked = preferredWait(request)
-  if (asked === undefined || maxWait === 0) return undefined
-  const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
-  return { seconds, ms: Math.min(seconds * 1000, maxWait) }
+  if (asked === undefined || longPoll === 0) return undefined
+  const seconds = Math.min(asked, Math.ceil(longPoll / 1000))
+  return { seconds, ms: Math.min(seconds * 1000, longPoll) }
 }
 
 /**

@@ -63,7 +63,7 @@ export function runnerTools(
     /** @returns undefined: handlers have none. @param run it is rolled back when this is stopped */
     begin(run: Stoppable): StoreTransaction | undefined {
       if (!settings.transaction) return undefined
-      const transaction = store.transactions?.begin()
+      const transaction = store.transactions?.begin(queue)
       // If even the rollback fails, the store has let go of the transaction by itself.
       run.whenStopped(() => void transaction?.rollback().catch(() => {}))
       return transaction

@@ -172,7 +172,7 @@ onEachStore(
         const queue = pond.queue<number>('q')
         const begin = () => {
           assert.ok(store.transactions)
-          return store.transactions.begin()
+          return store.transactions.begin('q')
         }
         for (const isUsed of [false, true]) {
           await queue.pushMany([1, 2, 3])

@@ -21,8 +21,15 @@ const BAD_OPTIONS: [title: string, options: unknown, code: ErrorCode, message: R
   ['too many parents', { after: Array(10_001).fill(ID) }, 'InvalidOption', /at most 10000 ids; for more/],
   ['an unknown end', { after: [ID], onDead: 'ignore' }, 'InvalidOption', /'cancel' or 'run'/],
   ['an end without parents', { onDead: 'run' }, 'InvalidOption', /give after/],
-  ['what is within no id', { within: 'x' }, 'InvalidName', /UUID/],
-  ['a follower with parents', { key: 'k', whenRunning: 'follow', after: [ID] }, 'InvalidOption', /not both/],
+  ['the whole of a part is no id', { partOf: 'x' }, 'InvalidName', /UUID/],
+  [
+    'a replacement with parents',
+    { key: 'k', once: { replace: true }, after: [ID] },
+    'InvalidOption',
+    /after or once.replace, not both/,
+  ],
+  ['a replacement that is a part', { key: 'k', once: { replace: true }, partOf: ID }, 'InvalidOption', /partOf or/],
+  ['a follower with parents', { key: 'k', once: { whenRunning: 'follow' }, after: [ID] }, 'InvalidOption', /not both/],
 ]
 
 async function open(t: Parameters<typeof after>[0], options = {}): Promise<Millpond> {

@@ -175,7 +175,34 @@ onEachStore('graphs', {
     assert.equal((await rows.stats()).totals.pushed, 3)
   },
 
-  'a handler pushes within its own job what others then wait for, and after its own job': async ({ open }) => {
+  'a job with parents whose key another job has is refused, and with it all that are pushed with it': async ({
+    open,
+  }) => {
+    const pond = await open()
+    const [rows, report] = [pond.queue<number>('rows'), pond.queue<string>('report')]
+    const parent = await rows.push(0)
+    const holder = await report.push('first', { key: 'k' })
+    const isRefused = async (push: Promise<unknown>) => {
+      const error = await refused(push, 'KeyHeld', /has the key/)
+      assert.equal(error.id, holder.id)
+    }
+    await isRefused(report.push('second', { key: 'k', after: [parent.id] }))
+    await isRefused(report.pushMany(['second'], { after: [parent.id], each: () => ({ key: 'k' }) }))
+    await isRefused(
+      pond.pushAll([
+        [rows, 1],
+        [report, 'second', { key: 'k', after: [0] }],
+      ]),
+    )
+    await isRefused(rows.pushMany([1, 2], { callback: [report, 'second', { key: 'k' }] }))
+    const [pushed, reported] = await Promise.all([rows.stats(), report.stats()])
+    assert.deepEqual([pushed.totals.pushed, reported.totals.pushed], [1, 1])
+    await pond.cancel(holder.id)
+    const { callback } = await rows.pushMany([1], { callback: [report, 'second', { key: 'k' }] })
+    assert.equal((await pond.job(callback.id))?.waitsFor, 1)
+  },
+
+  'a handler pushes parts of its own job, what others then wait for, and after its own job': async ({ open }) => {
     const pond = await open()
     const [crawl, index] = [pond.queue<number>('crawl'), pond.queue<string, number>('index')]
     const [begun, held] = [gate(), gate()]
@@ -183,7 +210,7 @@ onEachStore('graphs', {
     crawl.work(async ({ data, id }) => {
       if (data === 0) {
         await begun.opened
-        await crawl.pushMany([1, 2], { within: id })
+        await crawl.pushMany([1, 2], { partOf: id })
         late = (await index.push('late', { after: [id] })).id
       } else await held.opened
     })
@@ -195,7 +222,7 @@ onEachStore('graphs', {
     assert.equal((await pond.job(last.id))?.waitsFor, 2)
     held.open()
     assert.equal(await pond.result(last.id, { timeout: '20s' }), 3)
-    await refused(crawl.push(3, { within: id }), 'ParentUnknown')
+    await refused(crawl.push(3, { partOf: id }), 'ParentUnknown')
   },
 
   'a child may be pushed before the push of its parent has settled, if it names its id': async ({ open }) => {

@@ -14,19 +14,19 @@ onEachStore('once', {
     const pond = await open()
     const queue = pond.queue<number, number>('q')
     queue.work(({ data }) => data * 2)
-    const { id } = await queue.push(21, { key: 'k', unique: '1h' })
+    const { id } = await queue.push(21, { key: 'k', once: { for: '1h' } })
     assert.equal(await pond.result(id, { timeout: '20s' }), 42)
     assert.deepEqual(await queue.push(1, { key: 'k' }), { id, existing: true })
     assert.equal(await pond.result(id), 42)
-    assert.deepEqual((await pond.job(id))?.unique, { for: 3_600_000, since: 'end' })
+    assert.deepEqual((await pond.job(id))?.once, { for: 3_600_000, since: 'end' })
     await pond.cancel(id)
-    assert.equal((await queue.push(2, { key: 'other', unique: { for: '1h', since: 'push' } })).existing, false)
+    assert.equal((await queue.push(2, { key: 'other', once: { for: '1h', since: 'push' } })).existing, false)
   },
 
   'a debounced job runs once, with the last data': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number, number>('q')
-    const options = { key: 'k', delay: '100ms', replace: true, maxWait: '1m' }
+    const options = { key: 'k', delay: '100ms', once: { replace: true, maxWait: '1m' } }
     const { id } = await queue.push(1, options)
     for (const n of [2, 3]) assert.deepEqual(await queue.push(n, options), { id, existing: true, replaced: true })
     queue.work(({ data }) => data)
@@ -42,9 +42,9 @@ onEachStore('once', {
     queue.work(async ({ data, id }) => {
       seen.push(data)
       if (data === 5) return
-      const next = await queue.push(-1, { key: 'k', whenRunning: 'follow' })
+      const next = await queue.push(-1, { key: 'k', once: { whenRunning: 'follow' } })
       assert.equal(next.existing, false)
-      const again = await queue.push(data + 1, { key: 'k', whenRunning: 'follow' })
+      const again = await queue.push(data + 1, { key: 'k', once: { whenRunning: 'follow' } })
       assert.deepEqual(again, { id: next.id, existing: true, replaced: true })
       const explained = await pond.explain(next.id)
       assert.deepEqual(explained?.reasons, [{ kind: 'follows', key: 'k' }])
@@ -60,7 +60,7 @@ onEachStore('once', {
   'sealed data are replaced': async ({ open }) => {
     const pond = await open({ seal: { keys: [{ id: 'a', key: randomBytes(32) }] } })
     const queue = pond.queue<string, string>('q')
-    const options = { key: 'k', replace: true, whenRunning: 'follow' as const, delay: '1h' }
+    const options = { key: 'k', once: { replace: true, whenRunning: 'follow' } as const, delay: '1h' }
     const { id } = await queue.push('first', options)
     await queue.push('second', options)
     assert.equal((await pond.job(id))?.data, 'second')
@@ -72,14 +72,17 @@ onEachStore('once', {
   'what would do nothing is refused': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue('q')
-    await refused(queue.push(1, { unique: '1m' }), 'InvalidOption')
-    await refused(queue.push(1, { whenRunning: 'follow' }), 'InvalidOption')
-    await refused(queue.push(1, { key: 'k', maxWait: '1m' }), 'InvalidOption')
-    await refused(queue.push(1, { key: 'k', unique: 0 }), 'InvalidOption')
-    await refused(queue.push(1, { key: 'k', unique: { for: '1m', since: 'start' as 'end' } }), 'InvalidOption')
-    await refused(queue.push(1, { key: 'k', whenRunning: 'wait' as 'follow' }), 'InvalidOption')
-    await refused(queue.pushMany([1], { replace: true }), 'InvalidOption')
-    const pushed = await queue.pushMany([1, 1], { replace: true, each: () => ({ key: 'k' }) })
+    await refused(queue.push(1, { once: { for: '1m' } }), 'InvalidOption')
+    await refused(queue.push(1, { once: { whenRunning: 'follow' } }), 'InvalidOption')
+    await refused(queue.push(1, { key: 'k', once: { maxWait: '1m' } }), 'InvalidOption')
+    await refused(queue.push(1, { key: 'k', once: { for: 0 } }), 'InvalidOption')
+    await refused(queue.push(1, { key: 'k', once: { for: '1m', since: 'start' as 'end' } }), 'InvalidOption')
+    await refused(queue.push(1, { key: 'k', once: { whenRunning: 'wait' as 'follow' } }), 'InvalidOption')
+    await refused(queue.push(1, { key: 'k', once: { since: 'push' } }), 'InvalidOption', /since needs for/)
+    const misspelt = { key: 'k', once: { replaced: true } as object }
+    await refused(queue.push(1, misspelt), 'InvalidOption', /once of push to q: unknown option "replaced"/)
+    await refused(queue.pushMany([1], { once: { replace: true } }), 'InvalidOption')
+    const pushed = await queue.pushMany([1, 1], { once: { replace: true }, each: () => ({ key: 'k' }) })
     assert.deepEqual(
       pushed.map(({ replaced = false }) => replaced),
       [false, true],
@@ -94,6 +97,6 @@ test('a pond that spills refuses the options', async (t) => {
     await pond.close()
     await rm(folder, { recursive: true })
   })
-  await refused(pond.queue('q').push(1, { key: 'k', unique: '1m' }), 'NotSupported')
+  await refused(pond.queue('q').push(1, { key: 'k', once: { for: '1m' } }), 'NotSupported')
   assert.equal((await pond.queue('q').push(1, { key: 'k' })).existing, false)
 })

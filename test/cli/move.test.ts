@@ -103,3 +103,25 @@ test('bad calls make 2', async () => {
     assert.ok(!err.includes('hidden'))
   }
 })
+
+test('several stores, with commas between, at both ends and for other verbs', async () => {
+  const url = (name: string) => `sqlite:${join(folder, `${name}.db`)}`
+  const [two, three] = [
+    [url('two-0'), url('two-1')],
+    [url('three-0'), url('three-1'), url('three-2')],
+  ].map((urls) => urls.join(','))
+  assert.ok(two && three)
+  const pond = await Millpond.open(two)
+  for (const name of ['a', 'b', 'c', 'd']) await pond.queue(name).push(1)
+  await pond.close()
+  assert.match((await ran(['move', two, 'env:NEW'], { NEW: three })).out, /\n4 jobs moved/)
+  const stats = await ran(['stats', '--json'], { MILLPOND_STORE: three })
+  assert.deepEqual([stats.code, stats.out.trim().split('\n').length], [0, 4])
+  const doctor = await ran(['doctor', '--all', '--store', three])
+  for (const shard of [1, 2, 3]) assert.match(doctor.out, new RegExp(`shard ${shard} of 3`))
+  assert.equal((await ran(['migrate', '--dry-run', '--store', three])).code, 0)
+  const [first] = three.split(',')
+  const wrong = await ran(['stats', '--store', `${two.split(',')[0]},${first}`])
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.err, /ShardMismatch/)
+})

@@ -79,7 +79,7 @@ onStores('jobs that wait for others: push --after, job, explain, cancel', async 
   const push = async (...args: string[]) => String((await json('push', 'mails', '1', '--new', ...args))[0]?.id)
   const [one, two] = [await push(), await push()]
   const child = await push('--after', one, '--after', two, '--on-dead', 'run')
-  const inside = await push('--within', one)
+  const inside = await push('--part-of', one)
   const [shown] = await json('job', child)
   assert.deepEqual([shown?.state, shown?.waitsFor, shown?.onDead], ['blocked', 3, 'run'])
   assert.deepEqual([shown?.parents, shown?.children], [[one, two, inside].toSorted(), []])

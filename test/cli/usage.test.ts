@@ -65,7 +65,7 @@ test('bad options end with 2, and say what is wrong without showing secrets', as
     [[...store, '--json=yes'], /--json takes no value/],
     [[...store, '--port', '99999'], /--port is a whole number from 0 to 65535/],
     [[...store, '--port', '-1'], /port/],
-    [[...store, '--max-wait', 'long'], /--max-wait/],
+    [[...store, '--long-poll', 'long'], /--long-poll/],
     [[...store, '--max-body', '0'], /--max-body/],
     [[...store, '--max-queues', 'many'], /--max-queues is a whole number from 0 to 1000000/],
     [[...store, '--host', '0.0.0.0'], /can be reached by others/],
@@ -126,7 +126,7 @@ test('settings: where they come from, and what they are without', async () => {
     const own = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
     await writeFile(join(folder, 'secrets'), JSON.stringify({ a: own, b: [own, SECRET] }))
     const args = ['--host', '0.0.0.0', '--token-file', join(folder, 'tokens'), '--port=0', '--json']
-    const bounds = ['--max-wait', '5s', '--max-queues', '7']
+    const bounds = ['--long-poll', '5s', '--max-queues', '7']
     const hooks = ['a=https://example.org/a', 'b=http://127.0.0.1:1/b', 'c=http://[::1]/c'].flatMap((one) => [
       '--deliver',
       one,
@@ -139,7 +139,7 @@ test('settings: where they come from, and what they are without', async () => {
     const full = await settingsOf([...args, ...bounds, ...hooks, '--webhook-secrets', join(folder, 'secrets')], env)
     assert.deepEqual(
       [full.address, full.tokens, full.limits],
-      ['0.0.0.0', [TOKEN, 'another-token-0123'], { maxWait: 5000, maxQueues: 7 }],
+      ['0.0.0.0', [TOKEN, 'another-token-0123'], { longPoll: 5000, maxQueues: 7 }],
     )
     const told = full.deliveries.map(({ queue, url, keys }) => [queue, url.href, keys.map(({ length }) => length)])
     assert.deepEqual(told, [

@@ -28,7 +28,7 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
   ],
   graphs: ({ push, relatives }) => [
     push({ jobs: [newJob({ after: [newId()] })] }),
-    push({ jobs: [newJob({ within: newId() })] }),
+    push({ jobs: [newJob({ partOf: newId() })] }),
     push({ jobs: [newJob()], whole: true }),
     relatives({ ids: [newId()], limit: 1 }),
   ],
@@ -123,6 +123,12 @@ const DROPPED: { [Name in keyof Capabilities]?: (store: Store, has: boolean) => 
   async schedules(store, has) {
     const refused = await isRefused(store.operations.schedules({ limit: 1 }))
     assert.equal(refused, !has)
+  },
+  async bounded(store, has) {
+    await store.operations.push({ jobs: [newJob()] })
+    if (!store.capabilities.settings) return
+    const report = await store.operations.settings({ queue: 'q' })
+    assert.equal(report?.values.capacity !== null, has)
   },
   async transactions(store, has) {
     assert.equal(store.transactions !== undefined, has)

@@ -88,7 +88,7 @@ const fieldsOf = (item: Json): Fields => (item !== null && typeof item === 'obje
 function expanded(value: Json, hasIds: boolean, name = ''): unknown {
   if (Array.isArray(value))
     return value.map((item) => (LISTS_OF_IDS.has(name) ? longId(String(item)) : expanded(item, hasIds)))
-  if (typeof value === 'string') return (name === 'id' || name === 'within') && hasIds ? longId(value) : value
+  if (typeof value === 'string') return (name === 'id' || name === 'partOf') && hasIds ? longId(value) : value
   if (typeof value === 'number') return TIMES.has(name) ? EPOCH + value : value
   if (value === null || typeof value !== 'object') return value
   if (typeof value.base64 === 'string')

@@ -14,6 +14,7 @@ import { openEmptied, pool } from '../stores/postgres-fixture.ts'
 import { openRabbitmq } from '../stores/rabbitmq-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 import { openPlainStore } from '../support/plain-store.ts'
+import { openPostgresShards, openRedisShards, openSqliteShards } from '../support/sharded.ts'
 import { openSpilling } from '../support/spilling.ts'
 import { isInThisRun } from '../support/variants.ts'
 
@@ -95,6 +96,29 @@ function sqlite(name: string, driver: StoreOptions, modelRuns: number, sample = 
   }
 }
 
+/** Three stores as one. */
+function sharded(
+  name: string,
+  skip: string | false,
+  open: (options: StoreOptions) => Promise<Opened>,
+  isDeep = true,
+): StoreUnderTest {
+  const deep = isDeep && process.env.MILLPOND_TEST_DEEP === undefined && 'in the deep run alone'
+  return {
+    name,
+    skip: skip || deep,
+    modelRuns: 0,
+    sample: 4,
+    differs: {
+      'ids of all queues': 'a shard knows its own ids',
+      'sweep-limit': 'a sweep does so much in each store',
+      'sweep-limit-lost': 'a sweep does so much in each store',
+      'graph-restore': 'a restored job waits for jobs of its own store alone',
+    },
+    open: (options = {}) => open(options),
+  }
+}
+
 function urlOf(server: SharedServer): string {
   const url = serverUrl(server)
   if (url === undefined) throw new Error(`${server} is not there`)
@@ -149,6 +173,9 @@ export const everyStore: readonly StoreUnderTest[] = [
   redis('redis-cluster', 15, 4),
   postgres('postgres', 40),
   postgres('pgbouncer', 10, 8),
+  sharded('shards', missing(SQLITE), openSqliteShards, false),
+  sharded('redis-shards', missingReason('redis'), (options) => openRedisShards(urlOf('redis'), options)),
+  sharded('postgres-shards', missingReason('postgres'), (options) => openPostgresShards(urlOf('postgres'), options)),
   {
     name: 'rabbitmq',
     skip: missingReason('rabbitmq'),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { internalsOf } from '../../src/pond/internals.ts'
 import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { ALL, type Dash, startDashboard } from './fixture.ts'
@@ -165,7 +166,7 @@ test('oversized, broken and nonsensical input is refused, and nothing breaks', a
 test('a flood of event streams: few are open, one poller asks the store, and all is given back', async (t) => {
   const { base, pond } = await start(t)
   let asked = 0
-  const { operations } = pond.parts.store
+  const { operations } = internalsOf(pond).store
   const { stats } = operations
   Object.assign(operations, {
     stats: (input: { minutes?: number }) => {

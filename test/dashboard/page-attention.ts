@@ -1,9 +1,11 @@
 /** What needs a person: that nobody is there comes before what a limit holds back. */
+
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { attentionOf } from '../../src/dashboard/attention.ts'
 import type { QueueView } from '../../src/dashboard/views.ts'
 import { Millpond } from '../../src/index.ts'
+import { internalsOf } from '../../src/pond/internals.ts'
 import { openStore } from '../../src/stores/open.ts'
 import type { QueueStats, WorkerRecord } from '../../src/values/operations/requests.ts'
 import { after } from '../support/cleaning.ts'
@@ -21,7 +23,7 @@ async function told(
   const pond = await Millpond.open('memory:')
   after(t, () => pond.close({ timeout: 100 }))
   await pond.queue('orders').push({})
-  const { operations } = pond.parts.store
+  const { operations } = internalsOf(pond).store
   const { stats } = operations
   Object.assign(operations, {
     stats: async (request: Parameters<typeof stats>[0]) => {

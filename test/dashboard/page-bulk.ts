@@ -1,9 +1,11 @@
 /** The log of actions: kept in the store by every door, shown to those who may see the queue, and changed by nobody here. */
+
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Rights } from '../../src/dashboard/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { ACTIONS_QUEUE, actionDone, keptAction } from '../../src/pond/actions.ts'
+import { internalsOf } from '../../src/pond/internals.ts'
 import { STORES } from '../api/suite.ts'
 import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
@@ -82,7 +84,7 @@ test('who may not see a queue sees no action of it, and nobody changes the log',
 test('entries of another shape, or of another queue than their group, are left out', async (t) => {
   const pond = await pondOf(t)
   await actionDone(pond, { who: 'ada', through: 'cli', action: 'pause', queue: 'a', count: 1 })
-  const { jobs } = await pond.parts.store.operations.list({ queue: ACTIONS_QUEUE, state: 'done', limit: 1 })
+  const { jobs } = await internalsOf(pond).store.operations.list({ queue: ACTIONS_QUEUE, state: 'done', limit: 1 })
   const [record] = jobs
   assert.ok(record !== undefined)
   assert.equal(keptAction(record)?.who, 'ada')
@@ -104,7 +106,7 @@ test('what cannot be kept is told of, and the action stays done', async (t) => {
   const errors: string[] = []
   pond.on('error', ({ code }) => errors.push(code))
   const { MillpondError } = await import('../../src/index.ts')
-  Object.assign(pond.parts.store.operations, {
+  Object.assign(internalsOf(pond).store.operations, {
     restore: () => Promise.reject(new MillpondError('StoreUnavailable', 'it is away')),
   })
   await pond.queue('orders').push({})

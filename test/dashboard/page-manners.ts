@@ -1,8 +1,10 @@
 /** What a page must not do to its reader: move the focus by itself, lose what was typed, stay silent, or begin a view in its middle. */
+
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Millpond } from '../../src/index.ts'
+import { internalsOf } from '../../src/pond/internals.ts'
 import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { noBrowser, visit } from './browser.ts'
@@ -75,16 +77,16 @@ describe('the manners of the page', { skip: noBrowser }, () => {
 
   test('a bulk change that is stopped says so, how far it came, and can be left', { timeout: 60_000 }, async (t) => {
     const { page, queue, pond } = await opened(t, '#/queue/main/orders?q=state:waiting')
-    const { bulk } = pond.parts.store.operations
+    const { bulk } = internalsOf(pond).store.operations
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
     after(t, stop)
     let steps = 0
     // One step is done; the next waits until the reader has had enough.
-    Object.assign(pond.parts.store.operations, {
+    Object.assign(internalsOf(pond).store.operations, {
       bulk: async (request: Parameters<typeof bulk>[0]) => {
         const isPreview = request.limit === 0
         if (!isPreview && steps++ > 0) await stopped
-        return bulk.call(pond.parts.store.operations, { ...request, limit: isPreview ? 0 : 20 })
+        return bulk.call(internalsOf(pond).store.operations, { ...request, limit: isPreview ? 0 : 20 })
       },
     })
     await button(page, 'Cancel all …').click()

@@ -1,7 +1,9 @@
 /** A store with what is hard to draw: long names, an error without an end, a graph with 30 parents, millions of jobs. */
+
 import { alerts } from '../../src/alerts/index.ts'
 import type { Millpond } from '../../src/index.ts'
 import { actionDone } from '../../src/pond/actions.ts'
+import { internalsOf } from '../../src/pond/internals.ts'
 import { newId } from '../../src/values/jobs/ids.ts'
 import { until } from '../support/until.ts'
 
@@ -27,7 +29,7 @@ const long = (text: string, times: number) => Array.from({ length: times }, (_, 
 
 /** @param release ends the job that runs, when the test is over */
 export async function extremes(pond: Millpond, release: Promise<void>): Promise<Scene> {
-  const { operations } = pond.parts.store
+  const { operations } = internalsOf(pond).store
   pond.on('dead', () => {})
   pond.on('failed', () => {})
   const bills = pond.queue(LONG, {

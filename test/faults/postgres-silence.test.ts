@@ -29,7 +29,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
       // Laid down by the one with time enough for it.
       const other = await open(urlOf('postgres'), { schema })
       const store = await open(url, { schema, timeout: TIMEOUT })
-      const transaction = store.transactions?.begin()
+      const transaction = store.transactions?.begin('q')
       try {
         const heard: Bell[] = []
         store.listen((bell) => heard.push(bell))

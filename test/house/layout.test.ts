@@ -55,7 +55,18 @@ test('a store is a table of operations and little else', () => {
       ),
     ].map(([, member]) => member)
   assert.deepEqual(membersOf('Store').toSorted(), [
-    ...['capabilities', 'close', 'listen', 'name', 'operations', 'parts', 'replicas', 'transactions'],
+    ...[
+      'capabilities',
+      'close',
+      'laneOf',
+      'listen',
+      'name',
+      'operations',
+      'parts',
+      'replicas',
+      'shards',
+      'transactions',
+    ],
   ])
   assert.deepEqual(membersOf('Operations').toSorted(), Object.values(OPERATIONS).flat().toSorted())
 })
@@ -80,8 +91,9 @@ const FLOORS = [
   ['cache'],
   ['metrics', 'opentelemetry'],
   ['web'],
-  ['dashboard'],
-  ['serve', 'alerts'],
+  ['dashboard', 'webhook'],
+  ['alerts'],
+  ['serve'],
   ['cli'],
 ]
 /** The public API, which nothing else imports: it may load these, and neither HTTP nor the command. */

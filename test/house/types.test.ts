@@ -36,7 +36,13 @@ test('every optional option takes undefined', () => {
   holds<TakesUndefined<api.CoalesceOptions<1, 1>>>()
   holds<TakesUndefined<api.CloseOptions>>()
   holds<TakesUndefined<api.PondCloseOptions>>()
-  holds<TakesUndefined<Pick<api.OpenOptions, 'maxPayload' | 'signals'>>>()
+  holds<TakesUndefined<api.CommonOptions>>()
+  holds<TakesUndefined<api.MemoryOptions>>()
+  holds<TakesUndefined<api.SqliteOptions>>()
+  holds<TakesUndefined<api.RedisOptions>>()
+  holds<TakesUndefined<api.PostgresOptions>>()
+  holds<TakesUndefined<api.RabbitmqOptions>>()
+  holds<TakesUndefined<api.OnceOptions>>()
   holds<TakesUndefined<api.ResultOptions>>()
   holds<TakesUndefined<api.GroupLimitOptions>>()
   holds<TakesUndefined<api.QueueLimitOptions>>()
@@ -69,6 +75,45 @@ test('every optional option takes undefined', () => {
   holds<TakesUndefined<NodeOptions>>()
   // The check itself: this one does not.
   holds<Same<TakesUndefined<{ a?: string }>, false>>()
+})
+
+test('a misspelt option does not compile, whether the URL is known or comes from the environment', () => {
+  const uncalled = async (open: typeof Millpond.open, queue: api.Queue<Mail>, mail: Mail) => {
+    const url = process.env.STORE ?? 'sqlite:app.db'
+    await open('sqlite:app.db', { sync: 'normal', busyTimeout: 100, signals: { before: () => {} }, maxPayload: 5 })
+    await open(new URL('postgres://host/db'), { schema: 'jobs', listen: 'off', client: () => {} })
+    await open(url, { prefix: 'jobs', wait: 1 })
+    await open('memory:', { spill: { url: 'sqlite:spill.db', sync: 'normal' } })
+    // @ts-expect-error: sync
+    await open('sqlite:app.db', { synch: 'normal' })
+    // @ts-expect-error: sync
+    await open(url, { synch: 'normal' })
+    // @ts-expect-error: full or normal
+    await open('sqlite:app.db', { sync: 'fast' })
+    // @ts-expect-error: maxPayload
+    await open('memory:', { maxPaylod: 5 })
+    // @ts-expect-error: sync, in the options of the spill store
+    await open('memory:', { spill: { url: 'sqlite:spill.db', synch: 'normal' } })
+    // @ts-expect-error: before
+    await open('memory:', { signals: { bevore: () => {} } })
+
+    await queue.push(mail, { key: 'k', once: { for: '10m', since: 'push' }, partOf: 'id' })
+    // @ts-expect-error: once
+    await queue.push(mail, { key: 'k', replace: true })
+    // @ts-expect-error: replace
+    await queue.push(mail, { key: 'k', once: { replaced: true } })
+    // @ts-expect-error: partOf
+    await queue.push(mail, { within: 'id' })
+  }
+  void uncalled
+})
+
+test('a program may close its server by a signal, although that uses the pond', () => {
+  const uncalled = async (listen: (pond: Millpond) => { close(): void }, open: typeof Millpond.open) => {
+    const pond = await open('sqlite:app.db', { signals: { before: () => server.close() } })
+    const server = listen(pond)
+  }
+  void uncalled
 })
 
 test('a handler and a list get the data as stored, and results have the type that the queue names', () => {

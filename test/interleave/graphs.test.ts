@@ -89,7 +89,7 @@ const child =
 const part =
   (name: Name, whole: Name): Step =>
   (store, graph) =>
-    graph.push(store, [name], [graph.job(name, { within: graph.id(whole), queue: graph.children })])
+    graph.push(store, [name], [graph.job(name, { partOf: graph.id(whole), queue: graph.children })])
 const line: Step = (store, graph) => {
   const jobs = [graph.job('c', { after: [graph.id('a')] }), graph.job('d', { after: [graph.id('c')] })]
   return graph.push(store, ['c', 'd'], jobs, true)

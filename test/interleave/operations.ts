@@ -40,7 +40,7 @@ export const KINDS = [
   ...(['removeWaiting', 'removeQueue'] as const),
   ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
   // Pushes of jobs that wait for others, or that others wait for.
-  ...(['child', 'childInTransaction', 'within', 'graph'] as const),
+  ...(['child', 'childInTransaction', 'partOf', 'graph'] as const),
   // Pushes of one key.
   ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
   ...(['fire', 'fireKeyed', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
@@ -156,7 +156,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return pushed([world.child(op, idsMet(world))])
     case 'childInTransaction':
       return pushed([world.child(op, idsMet(world))], calls.pushInTransaction)
-    case 'within':
+    case 'partOf':
       return pushed([world.part(op, idsMet(world)[0])])
     case 'graph': {
       const first = world.job(op)

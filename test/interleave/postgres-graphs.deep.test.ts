@@ -35,9 +35,9 @@ interleavings('postgres', [
   known(KEPT, 'the last parents run', ['complete', { limit: 2 }, after('update links')], ['kill', { limit: 1 }]),
   known(KEPT, 'the last parents run', ['complete'], ['cancel']),
   // More is to be waited for.
-  known(KEPT, 'the last parents run', ['within'], ['complete', {}, after('delete running')]),
-  known(KEPT, 'the last parents run', ['within', {}, after('insert links')], ['complete']),
-  known(KEPT, 'the last parents run', ['within'], ['within']),
+  known(KEPT, 'the last parents run', ['partOf'], ['complete', {}, after('delete running')]),
+  known(KEPT, 'the last parents run', ['partOf', {}, after('insert links')], ['complete']),
+  known(KEPT, 'the last parents run', ['partOf'], ['partOf']),
   // Sweeps look at the parents that were noted, and settle.
   known(KEPT, 'children wait', ['sweep', {}, after('delete ended')], ['sweep']),
   known(KEPT, 'children wait', ['sweep'], ['complete', {}, after('delete running')]),

@@ -88,8 +88,8 @@ export class World {
   }
 
   /** A part of the work of another one. */
-  part(given: { group: string; priority: number }, within: string | undefined): NewJob {
-    return { ...this.job(given), ...(this.graphs && within !== undefined && { within }) }
+  part(given: { group: string; priority: number }, partOf: string | undefined): NewJob {
+    return { ...this.job(given), ...(this.graphs && partOf !== undefined && { partOf }) }
   }
 
   /** One of the jobs that share a key. */

@@ -56,17 +56,16 @@ export class Driver {
         // Which one an id stands for that is there twice is open.
         const graphs = capabilities.graphs && new Set(operation.jobs.map(({ id }) => id)).size === operation.jobs.length
         const named = (at: number, number: number) => this.#parent(operation.jobs.slice(0, at), number)
-        const jobs = operation.jobs.map(({ once, after, onDead, within, ...job }, at) => ({
+        const jobs = operation.jobs.map(({ once, after, onDead, partOf, ...job }, at) => ({
           ...job,
           ...(once && job.key !== null && capabilities.once && { once }),
           runAt: job.runAt === null ? null : now + job.runAt,
           ...(graphs &&
-            after &&
-            !once?.follow && {
+            after && {
               after: after.map((number) => named(at, number)),
               onDead,
             }),
-          ...(graphs && within !== undefined && { within: named(at, within) }),
+          ...(graphs && partOf !== undefined && { partOf: named(at, partOf) }),
         }))
         if (graphs && operation.whole)
           return same(await store.operations.push({ jobs, whole: true }), pushWhole(model, jobs))

@@ -34,7 +34,7 @@ export class ModelGraph {
   }
 
   /** All that wait for that job wait for this one, too. */
-  within(job: ModelJob, of: string): void {
+  partOf(job: ModelJob, of: string): void {
     for (const { child } of this.openOf(of)) {
       if (child === job) continue
       this.links = this.links.filter((link) => link.child !== child || link.parent !== job.id)

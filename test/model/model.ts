@@ -78,15 +78,17 @@ export class Model extends ModelJobs {
     const known = new Map<string, string>()
     return jobs.map((pushed) => {
       const outcome = this.#push(pushed, (id) => this.job(known.get(id) ?? id))
-      known.set(pushed.id, outcome.id)
+      if (outcome.status !== 'held') known.set(pushed.id, outcome.id)
       return outcome
     })
   }
 
   #push(pushed: NewJob, find: (id: string) => ModelJob | undefined): PushOutcome {
-    const { data, once, after = [], onDead = 'cancel', within, ...job } = pushed
+    const { data, after = [], onDead = 'cancel', partOf, ...job } = pushed
     const { capacity, attempts, timeout } = this.queue(job.queue)
     if (this.job(job.id)) return { status: 'existing', id: job.id }
+    const waits = after.length > 0
+    const once = waits ? undefined : pushed.once
     const holder = this.liveWithKey(job.queue, job.key)
     const follower = holder && (once?.replace || once?.follow) ? followerOf(this.jobs, job) : undefined
     const replaced = follower ?? (once?.replace && holder?.state !== 'running' ? holder : undefined)
@@ -97,10 +99,10 @@ export class Model extends ModelJobs {
     }
     const follows = holder?.state === 'running' && once?.follow === true
     const existing = follows ? undefined : (holder ?? this.keys.find(job.queue, job.key, this.now))
-    if (existing) return { status: 'existing', id: existing.id }
+    if (existing) return { status: waits ? 'held' : 'existing', id: existing.id }
     const backlog = (['blocked', 'waiting', 'scheduled'] as const).flatMap((state) => this.in(job.queue, state)).length
     if (typeof capacity === 'number' && backlog >= capacity) return { status: 'full', id: job.id }
-    const parent = after.find((id) => !find(id)) ?? (live(find(within ?? '')) ? undefined : within)
+    const parent = after.find((id) => !find(id)) ?? (live(find(partOf ?? '')) ? undefined : partOf)
     if (parent !== undefined) return { status: 'orphan', id: job.id, parent }
     const dueAt = dueOf(pushed, this.now, this.now)
     if (!follows && job.key !== null) this.keys.take(job)
@@ -114,7 +116,7 @@ export class Model extends ModelJobs {
     )
     this.jobs.push(stored)
     this.total(job.queue, 'pushed')
-    if (within !== undefined) this.graph.within(stored, find(within)?.id ?? within)
+    if (partOf !== undefined) this.graph.partOf(stored, find(partOf)?.id ?? partOf)
     if (isFailed) this.cancelFor(stored)
     return { status: 'pushed', id: job.id }
   }

@@ -56,7 +56,7 @@ const job = fc.record({
   /** Which live jobs, or those before it in the call; the driver names them. The highest: any id. */
   after: fc.option(fc.array(fc.nat(20), { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 2 }),
   onDead: fc.constantFrom('cancel', 'run'),
-  within: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.nat(20) }),
+  partOf: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.nat(20) }),
 })
 
 /** Which of all claims so far, the last being 0; sometimes with a fence that is off. */

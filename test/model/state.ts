@@ -79,7 +79,7 @@ export const countsOf = (count: (state: JobState) => number): Record<JobState, n
 
 /** A job just pushed. */
 export function newJob(
-  { delay: _, runAt: __, once, after: ___, onDead: ____, within: _____, ...job }: NewJob,
+  { delay: _, runAt: __, once, after: ___, onDead: ____, partOf: _____, ...job }: NewJob,
   own: Pick<JobRecord, 'attempts' | 'timeout'>,
   { dueAt, follows, now }: { dueAt: number; follows: boolean; now: number },
 ): ModelJob {

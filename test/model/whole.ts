@@ -4,15 +4,17 @@ import { Model } from './model.ts'
 
 export function pushWhole(model: Model, jobs: readonly NewJob[]): PushOutcome[] {
   const outcomes = copyOf(model).push(jobs)
-  if (!outcomes.some(({ status }) => status === 'full' || status === 'orphan')) return model.push(jobs)
+  if (!outcomes.some(isRefused)) return model.push(jobs)
   for (const { queue } of jobs) model.queue(queue)
   return outcomes.map((outcome, at): PushOutcome => {
     const { status, id } = outcome
     const wasThere = model.job(id) ?? model.keys.remembered.find((one) => one.id === id)
-    const isTold = status === 'full' || status === 'orphan' || (status === 'existing' && wasThere !== undefined)
+    const isTold = isRefused(outcome) || (status === 'existing' && wasThere !== undefined)
     return isTold ? outcome : { status: 'withheld', id: jobs[at]?.id ?? '' }
   })
 }
+
+const isRefused = ({ status }: PushOutcome) => status === 'full' || status === 'orphan' || status === 'held'
 
 function copyOf(model: Model): Model {
   const copy = new Model()

@@ -79,7 +79,7 @@ serveTest('single pushes wait, too; what cannot be is refused, and nothing is st
   const client = await open({ maxQueues: 5 })
   const parent = await client.push('q', 1)
   const child = await client.push('q', 2, { after: [parent], onDead: 'run' })
-  await client.push('q', 3, { within: parent })
+  await client.push('q', 3, { partOf: parent })
   assert.equal((await client.get(`/v1/jobs/${child}`)).body.waitsFor, 2)
   const batch = await client.post('/v1/queues/q/batches', { jobs: [{ data: 4, after: [child] }] })
   assert.equal(await client.state(pushed(batch)[0]?.id ?? ''), 'blocked')
@@ -87,7 +87,7 @@ serveTest('single pushes wait, too; what cannot be is refused, and nothing is st
   const graph = (...jobs: object[]) =>
     client.post('/v1/graphs', { jobs: jobs.map((job) => ({ queue: 'new', data: 1, ...job })) })
   isProblem(await client.post('/v1/queues/q/jobs', { data: 1, after: [UNKNOWN] }), 409, 'ParentUnknown')
-  isProblem(await client.post('/v1/queues/q/batches', { jobs: [{ data: 1, within: UNKNOWN }] }), 409, 'ParentUnknown')
+  isProblem(await client.post('/v1/queues/q/batches', { jobs: [{ data: 1, partOf: UNKNOWN }] }), 409, 'ParentUnknown')
   isProblem(await graph({}, { after: [0, UNKNOWN] }), 409, 'ParentUnknown')
   isProblem(await graph({ after: [1] }, { after: [0] }), 400, 'GraphCycle')
   isProblem(await graph({ after: [1] }), 400, 'InvalidOption')

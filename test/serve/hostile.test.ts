@@ -82,7 +82,7 @@ onStores(
   'hostile requests',
   {
     'no 5xx but 503, and nothing stored that validation refuses': async ({ open, url }) => {
-      const client = await open({ maxWait: 5, maxBody: 200_000 })
+      const client = await open({ longPoll: 5, maxBody: 200_000 })
       const statuses = await barrage(client, url === 'memory:' ? REQUESTS : Math.ceil(REQUESTS / 5), SEED)
       // It must have got through to everything that there is.
       for (const status of [200, 202, 400, 404, 405, 406, 409, 413, 415, 422, 403]) {
@@ -110,7 +110,7 @@ onStores(
 serveTest(
   'connections that are broken, half-open, slow to read, pipelined, or ask by odd paths: the server ends each and goes on',
   async ({ open, listen }) => {
-    const client = await open({ maxWait: 5 })
+    const client = await open({ longPoll: 5 })
     await client.push('secret', PAYLOAD)
     for (let job = 0; job < 4; job++) await client.push('big', 'x'.repeat(1_000_000))
     const times = {

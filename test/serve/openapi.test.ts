@@ -91,7 +91,7 @@ const CALLS: Record<
     bodies: [
       { data: 1 },
       { data: 1, after: [UNKNOWN] },
-      { data: 1, within: UNKNOWN },
+      { data: 1, partOf: UNKNOWN },
       { data: { a: [null] }, key: 'k', delay: 5, timeout: 10, cost: 2 },
       {},
       7,

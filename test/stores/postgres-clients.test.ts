@@ -36,7 +36,7 @@ const sqls: Record<string, postgres.Options<Record<string, postgres.PostgresType
   'types of its own': { types },
 }
 
-type Client = { client: unknown; end: () => Promise<void> }
+type Client = { client: object | undefined; end: () => Promise<void> }
 const pool = (options: pg.PoolConfig = {}): Client => {
   const client = new pg.Pool({ connectionString: urlOf('postgres'), max: 4, ...options })
   return { client, end: () => client.end() }

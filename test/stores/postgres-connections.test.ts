@@ -163,7 +163,7 @@ describe('clients of the caller’s', { skip }, () => {
         heard.length = 0
         await other.operations.push({ jobs: [job()] })
         await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
-        const transaction = store.transactions?.begin()
+        const transaction = store.transactions?.begin('q')
         assert.deepEqual(await transaction?.query('select 1 as one'), [{ one: 1 }])
         await transaction?.rollback()
       } finally {

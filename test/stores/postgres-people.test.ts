@@ -46,6 +46,24 @@ describe('functions for people', { skip: missingReason('postgres') }, () => {
     })
   })
 
+  test('a push that waits for others, or is a part of one, and what cannot be', async () => {
+    await withStore(async (store, schema) => {
+      const push = async (options: string) => {
+        const [row] = await server(`select ${schema}.push('emails', '1', ${options}) as id`)
+        return String(row?.id)
+      }
+      const parent = await push("key => 'k'")
+      const child = await push(`after => array['${parent}'::uuid]`)
+      await push(`part_of => '${parent}'`)
+      const [found] = await store.operations.find({ ids: [child] })
+      assert.deepEqual([found?.state, found?.waitsFor], ['blocked', 2])
+      const held = push(`key => 'k', after => array['${child}'::uuid]`)
+      await assert.rejects(held, { code: 'MP007', message: new RegExp(`KeyHeld: job ${parent}`) })
+      const unknown = push(`part_of => '${job().id}'`)
+      await assert.rejects(unknown, { code: 'MP005', message: /ParentUnknown/ })
+    })
+  })
+
   test('what would harm a claim or a sweep is not restored', async () => {
     await withStore(async (store, schema) => {
       const { id } = job()

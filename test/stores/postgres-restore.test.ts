@@ -334,7 +334,7 @@ describe('what a database may be like', { skip }, () => {
     for (const given of [url, `${url}?target_session_attrs=read-write`, `${url}?listen=off`]) {
       await withStore(given, async (store) => {
         await useAll(store)
-        const tx = store.transactions?.begin()
+        const tx = store.transactions?.begin('q')
         await tx?.query('create temp table t as select 1', [])
         await tx?.rollback()
       })

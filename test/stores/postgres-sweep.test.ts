@@ -185,7 +185,7 @@ describe('the marks from which sweeps look', { skip }, () => {
             priority: 4,
             data: 'j1',
             after: [dead.id],
-            within: whole.id,
+            partOf: whole.id,
           }
           await client.query(`select ${schema}.push_graph($1, false, $2)`, [JSON.stringify([failed]), clock.now])
           clock.now += 5000

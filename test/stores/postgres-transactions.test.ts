@@ -139,7 +139,7 @@ describe('handlers’ transactions', { skip }, () => {
   const effects = async () =>
     (await server(`select text from ${opened.schema}.effects order by text`)).map(({ text }) => text)
   const begin = () => {
-    const transaction = opened.store.transactions?.begin()
+    const transaction = opened.store.transactions?.begin('q')
     assert.ok(transaction)
     return transaction
   }
@@ -218,7 +218,7 @@ test('what a handler sets on its connection does not outlive its transaction', {
     await store.operations.push({ jobs: [job()] })
     const [held] = (await claims()).flatMap(({ jobs }) => jobs)
     assert.ok(held)
-    const transaction = store.transactions?.begin()
+    const transaction = store.transactions?.begin('q')
     assert.ok(transaction)
     await transaction.query(`set default_transaction_isolation = 'serializable'`)
     await transaction.query('set default_transaction_read_only = on')

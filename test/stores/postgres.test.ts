@@ -214,7 +214,7 @@ describe('roles', { skip }, () => {
       assert.deepEqual(await store.operations.heartbeat({ workers: [worker], gone: [] }), [true])
       assert.equal((await store.operations.workers({})).length, 1)
       assert.deepEqual(await store.operations.remove({ queue: 'other', limit: 10 }), { removed: 1, more: false })
-      const tx = store.transactions?.begin()
+      const tx = store.transactions?.begin('q')
       await assert.rejects(async () => tx?.query('delete from millpond.waiting'))
       await tx?.rollback()
     })

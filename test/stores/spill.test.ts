@@ -281,7 +281,9 @@ test('the spill store is a URL in the options or in the URL, and must be durable
     await pond.close()
   }
   await assert.rejects(Millpond.open('memory:', { spill: 'memory:' }), fails('NotSupported'))
+  // @ts-expect-error: no URL
   await assert.rejects(Millpond.open('memory:', { spill: 3 }), /spill takes the URL/)
+  // @ts-expect-error: url is missing
   await assert.rejects(Millpond.open('memory:', { spill: { uri: 'x' } }), /or an object with url; got an object/)
   await assert.rejects(Millpond.open('memory:', { spill: 'nosuch:x' }), fails('UnknownScheme'))
   await assert.rejects(Millpond.open(`sqlite:${path}`, { spill: 'memory:' }), fails('InvalidOption'))

@@ -38,7 +38,8 @@ test('the driver is the class of a loaded module, given in code', async () => {
   await pond.queue<number>('q').push(1)
   await pond.close()
   for (const driver of ['better-sqlite3', {}, class {}, null]) {
-    await assert.rejects(Millpond.open(`sqlite:${newPath()}`, { driver }), { code: 'InvalidOption', message: /driver/ })
+    const options = Object.fromEntries([['driver', driver]])
+    await assert.rejects(Millpond.open(`sqlite:${newPath()}`, options), { code: 'InvalidOption', message: /driver/ })
   }
   await assert.rejects(Millpond.open(`sqlite:${newPath()}?driver=better-sqlite3`), { code: 'InvalidOption' })
 })

@@ -140,8 +140,8 @@ test('a push with parents in a transaction: of the caller, and of a handler, whi
   tx.close()
   assert.deepEqual(await statesOf(store, 'a', 'b', 'c', 'd'), ['blocked', null, null, null])
   const { jobs: claimed } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })
-  const handler = transactions.begin()
-  await transactions.push({ tx: handler.query, jobs: [job({ id: 'e', after: ['p'] }), job({ id: 'f', within: 'p' })] })
+  const handler = transactions.begin('q')
+  await transactions.push({ tx: handler.query, jobs: [job({ id: 'e', after: ['p'] }), job({ id: 'f', partOf: 'p' })] })
   assert.deepEqual(
     await handler.complete({ queue: 'emails', items: claimed.map(({ id, fence }) => ({ id, fence, result: null })) }),
     ['ok'],

@@ -62,7 +62,7 @@ test('a file that is removed between the begin and the commit: the commit is not
   const store = await openAt(path)
   await store.operations.push({ jobs: [job({ id: 'one' })] })
   const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
-  const transaction = await store.transactions?.begin()
+  const transaction = await store.transactions?.begin('q')
   await transaction?.query('select 1', [])
   unlinkSync(path)
   const done = transaction?.complete({

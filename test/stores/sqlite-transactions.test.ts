@@ -139,7 +139,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('its writes commit with the completion', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       assert.deepEqual(await tx.query('insert into orders values (?, ?) returning id', [1, 'a']), [{ id: 1 }])
       assert.deepEqual(await tx.query('select note from orders where id = ?', [1]), [{ note: 'a' }])
       assert.equal(orders(db), 0, 'nobody else sees it yet')
@@ -161,7 +161,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('a stale completion rolls them back', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await store.operations.cancel({ ids: [claimed.id] })
       await tx.query(`insert into orders values (1, 'a')`)
       assert.deepEqual(await tx.complete({ queue: 'emails', items: [done(claimed)] }), ['stale'])
@@ -173,7 +173,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('rollback undoes them, and the job is still held', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await tx.query(`insert into orders values (1, 'a')`)
       await tx.rollback()
       assert.equal(orders(db), 0)
@@ -184,20 +184,20 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('unused, it is an ordinary completion that waits for no other transaction', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      assert.deepEqual(await transactions.begin().complete({ queue: 'emails', items: [done(claimed)] }), ['ok'])
-      assert.deepEqual(await transactions.begin().complete({ queue: 'emails', items: [done(claimed)] }), ['stale'])
-      await transactions.begin().rollback()
+      assert.deepEqual(await transactions.begin('q').complete({ queue: 'emails', items: [done(claimed)] }), ['ok'])
+      assert.deepEqual(await transactions.begin('q').complete({ queue: 'emails', items: [done(claimed)] }), ['stale'])
+      await transactions.begin('q').rollback()
       db.close()
     })
 
     test('jobs pushed with its query come with the commit, or not at all', async () => {
       const { store, transactions, db } = await scene()
       const [first, second] = [await claimOne(store), await claimOne(store)]
-      const kept = transactions.begin()
+      const kept = transactions.begin('q')
       await transactions.push({ tx: kept.query, jobs: [job({ id: 'kept' })] })
       await assert.rejects(transactions.push({ tx: kept.query, jobs: [job({ id: 'beside' }), job({ priority: 1.5 })] }))
       assert.deepEqual(await kept.complete({ queue: 'emails', items: [done(first)] }), ['ok'])
-      const undone = transactions.begin()
+      const undone = transactions.begin('q')
       await transactions.push({ tx: undone.query, jobs: [job({ id: 'undone' })] })
       await undone.rollback()
       const found = await store.operations.find({ ids: ['kept', 'beside', 'undone'] })
@@ -214,7 +214,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('other calls, and other transactions, wait for its end and then go on', async () => {
       const { store, transactions, db } = await scene()
       const [first, second] = [await claimOne(store), await claimOne(store)]
-      const [one, other] = [transactions.begin(), transactions.begin()]
+      const [one, other] = [transactions.begin('q'), transactions.begin('q')]
       await one.query(`insert into orders values (1, 'a')`)
       const order: string[] = []
       const pushed = store.operations.push({ jobs: [job()] }).then(() => order.push('push'))
@@ -236,7 +236,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('one that goes quiet is rolled back and can do nothing more', { timeout: 10_000 }, async () => {
       const { store, transactions, db } = await scene({ transactionTimeout: 40 })
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await tx.query(`insert into orders values (1, 'a')`)
       // Waits for the end of the transaction, which only its rollback brings about.
       await store.operations.push({ jobs: [job()] })
@@ -257,7 +257,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('a failing statement undoes only itself', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await tx.query(`insert into orders values (1, 'a')`)
       await assert.rejects(tx.query(`insert into orders values (2, 'a')`), { code: 'StoreFailed', message: /UNIQUE/ })
       await assert.rejects(tx.query('select a from nowhere'), { code: 'StoreFailed', message: /nowhere/ })
@@ -272,7 +272,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('a statement that makes SQLite roll back ends it', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await tx.query(`insert into orders values (1, 'a')`)
       await assert.rejects(tx.query(`insert or rollback into orders values (2, 'a')`), { code: 'StoreFailed' })
       await assert.rejects(tx.query(`insert into orders values (3, 'c')`), {
@@ -288,7 +288,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('it cannot be ended from within, and nothing of a query is dropped', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       for (const text of ['commit', ' -- now\n COMMIT', '/* x */;end', 'begin', 'rollback', 'rollback transaction']) {
         await assert.rejects(tx.query(text), { code: 'InvalidOption', message: /return to commit/ }, text)
       }
@@ -311,7 +311,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
     test('closing rolls back what is open', async () => {
       const { path, store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      const tx = transactions.begin()
+      const tx = transactions.begin('q')
       await tx.query(`insert into orders values (1, 'a')`)
       const pushed = store.operations.push({ jobs: [job({ id: 'behind' })] })
       await store.close()

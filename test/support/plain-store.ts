@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = {
     groups: false,
   },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false },
+  ...{ restore: false, counts: true, histograms: false, workers: false, schedules: false, bounded: false },
 }
 
 interface PlainJob extends ClaimedJob {
@@ -52,11 +52,11 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
   const refused = (capability: keyof Capabilities, what = 'this operation') => lacking(store, capability, what)
   const lacks = (capability: keyof Capabilities) => (): Promise<never> => Promise.reject(refused(capability))
 
-  function check({ delay, runAt, priority, key, once, after = [], within }: NewJob): void {
+  function check({ delay, runAt, priority, key, once, after = [], partOf }: NewJob): void {
     if (delay > 0 || runAt !== null) throw refused('delays', 'a job that is due later')
     if (priority !== 4) throw refused('priorities', 'a priority')
     if (key !== null) throw refused(once ? 'once' : 'keys', 'a key')
-    if (after.length > 0 || within !== undefined) throw refused('graphs', 'a job that waits for others')
+    if (after.length > 0 || partOf !== undefined) throw refused('graphs', 'a job that waits for others')
   }
 
   function pushOne({ id, queue: name, priority, group, key, attempts, timeout, trace, data }: NewJob): void {

@@ -23,9 +23,10 @@ describe('options', () => {
     for (const name of ['cuont', 'constructor', '__proto__x', '']) {
       assert.throws(
         () => check({ [name]: 1 }),
-        coded('InvalidOption', /^shout: unknown option ".*"; known are count, loud$/),
+        coded('InvalidOption', /^shout: unknown option ".*"; known are count, loud(; did you mean count\?)?$/),
       )
     }
+    assert.throws(() => check({ cuont: 1 }), coded('InvalidOption', /did you mean count\?$/))
     assert.throws(() => check(JSON.parse('{"__proto__": 1}')), coded('InvalidOption', /unknown option/))
     assert.throws(() => check({ cuont: undefined }), coded('InvalidOption', /"cuont"/), 'even if it is unset')
   })

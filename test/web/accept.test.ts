@@ -286,7 +286,7 @@ webTest('its own options are checked when it is made', async ({ pond }) => {
     [{ maxbody: 1 }, /unknown option "maxbody"/],
     [{ maxBody: -1 }, /maxBody/],
     [{ location: '/jobs' }, /:id/],
-    [{ maxWait: '25d' }, /maxWait/],
+    [{ longPoll: '25d' }, /longPoll/],
     [{ bodyTimeout: 0 }, /bodyTimeout/],
     [{ guard: true }, /guard/],
     [{ pond }, /unknown option "pond"/],
@@ -315,7 +315,7 @@ webTest('Prefer: wait gives the result if it comes in time', async ({ pond }) =>
 
 webTest('Prefer: wait is over before the job: 202, and the job goes on', async ({ pond }) => {
   const queue = pond.queue('q')
-  const handler = accept(queue, { maxWait: 20 })
+  const handler = accept(queue, { longPoll: 20 })
   for (const prefer of ['wait=0', 'wait=99999', 'wait=1, wait=7']) {
     const response = await handler(posted(1, { prefer }))
     assert.equal(response.headers.get('preference-applied'), prefer === 'wait=0' ? 'wait=0' : 'wait=1')
@@ -358,7 +358,7 @@ webTest('Prefer: wait on a job that dies, is cancelled or not kept', async ({ po
 
 webTest('Prefer: wait where no wait is allowed, or with all places taken, waits for nothing', async ({ pond }) => {
   const queue = pond.queue('q')
-  const alone = await accept(queue, { maxWait: 0 })(posted(1, { prefer: 'wait=60' }))
+  const alone = await accept(queue, { longPoll: 0 })(posted(1, { prefer: 'wait=60' }))
   assert.deepEqual([alone.status, alone.headers.get('preference-applied')], [202, null])
   const handler = accept(queue, { maxWaiting: 1 })
   const leaving = new AbortController()

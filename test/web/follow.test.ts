@@ -238,12 +238,12 @@ webTest(
 
 webTest('long poll in vain: the job as it is, or 304', async ({ pond }) => {
   const { id } = await pond.queue('q').push(1)
-  const handler = follow(pond, { maxWait: 30 })
+  const handler = follow(pond, { longPoll: 30 })
   const response = await handler(asked(id, { prefer: 'wait=99' }))
   assert.deepEqual([(await bodyOf(response)).state, response.headers.get('preference-applied')], ['waiting', 'wait=1'])
   const known = { prefer: 'wait=99', 'if-none-match': response.headers.get('etag') ?? '' }
   assert.equal((await handler(asked(id, known))).status, 304)
-  const never = await follow(pond, { maxWait: 0 })(asked(id, { prefer: 'wait=99' }))
+  const never = await follow(pond, { longPoll: 0 })(asked(id, { prefer: 'wait=99' }))
   assert.equal(never.headers.get('preference-applied'), null)
 })
 

@@ -3,8 +3,8 @@
  * is done, as the lists keep nothing of a message that was taken: the row is what is wanted. Where a client follows its request, the job is kept for a
  * minute, and its result is the row's id.
  */
-import { Millpond } from '../../../src/index.ts'
-import { follow } from '../../../src/web/index.ts'
+import type { Millpond } from '../../../src/index.ts'
+import { libraryOf, webOf } from '../../checkout.ts'
 import type { Consume, Places, Serve } from '../service.ts'
 import { Users } from '../users.ts'
 
@@ -22,14 +22,16 @@ const queueOf = (pond: Millpond, followed: boolean) =>
   pond.queue<User>('users', { keep: { done: followed ? '1m' : 0 }, lease: '2s' })
 
 function on(urlOf: (places: Places) => string): { serve: Serve; consume: Consume } {
+  const open = async (places: Places) => (await libraryOf(places.checkout)).Millpond.open(urlOf(places))
   return {
     async serve(places) {
-      const pond = await Millpond.open(urlOf(places))
+      const pond = await open(places)
+      const { follow } = await webOf(places.checkout)
       const users = queueOf(pond, places.followed)
       return { accept: async (name) => (await users.push({ name })).id, follow: follow(pond) }
     },
     async consume(places) {
-      const pond = await Millpond.open(urlOf(places))
+      const pond = await open(places)
       const users = new Users(places.postgres)
       const names = (jobs: readonly { data: User }[]) => jobs.map((job) => job.data.name)
       const queue = queueOf(pond, places.followed)

@@ -5,8 +5,6 @@ import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import type { AlertOptions } from '../../alerts/index.ts'
 import { OWN_QUEUE } from '../../alerts/readings.ts'
-import type { Delivery } from '../../serve/delivery.ts'
-import { signingKey } from '../../serve/signature.ts'
 import { LARGEST_PAYLOAD } from '../../values/encoding/encoding.ts'
 import { defined } from '../../values/options/options.ts'
 import { isError } from '../../values/runtime/realms.ts'
@@ -14,6 +12,8 @@ import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { checkQueueName } from '../../values/settings/names.ts'
 import { shown } from '../../values/time/duration.ts'
 import { tokenFault } from '../../web/tokens.ts'
+import type { Delivery } from '../../webhook/delivery.ts'
+import { signingKey } from '../../webhook/signature.ts'
 import { type Arguments, type Environment, JSON_LINES, orUsageError, STORE } from '../arguments.ts'
 import { UsageError } from '../usage-error.ts'
 import { alertOptions } from './alerts.ts'
@@ -44,7 +44,7 @@ export const OPTIONS = {
     value: 'BYTES',
     help: "of a job's data, result or progress; 1048576 unless given, 16 MiB at most",
   },
-  'max-wait': { value: 'TIME', help: 'longest wait of a claim or a long poll; 60s unless given' },
+  'long-poll': { value: 'TIME', help: 'longest wait of a claim or a long poll; 60s unless given' },
   'max-waiting': { value: 'N', help: 'requests of a kind that wait at once; 1000 unless given' },
   'max-waiting-per-client': {
     value: 'N',
@@ -83,7 +83,7 @@ export async function serveSettings(given: Given) {
     limits: defined({
       maxBody: given.whole('max-body', 1, 512 * MIB),
       maxPayload: given.whole('max-payload', 1, LARGEST_PAYLOAD),
-      maxWait: given.time('max-wait', 0),
+      longPoll: given.time('long-poll', 0),
       maxWaiting: given.whole('max-waiting', 0, 1_000_000),
       maxWaitingPerClient: given.whole('max-waiting-per-client', 0, 1_000_000),
       maxQueues: given.whole('max-queues', 0, 1_000_000),

@@ -1,7 +1,7 @@
 /** `millpond mcp` */
 
-import { version } from '../../serve/version.ts'
 import { assertExists } from '../../stores/existing.ts'
+import { version } from '../../values/runtime/version.ts'
 import { STORE } from '../arguments.ts'
 import { Connection } from '../mcp/protocol.ts'
 import { Tools } from '../mcp/tools.ts'

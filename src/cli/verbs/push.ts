@@ -29,7 +29,7 @@ const OPTIONS = {
   id: { value: 'UUID', help: 'its id: a repeated push with it stores nothing' },
   after: { value: 'ID', multiple: true, help: 'waits for this job' },
   'on-dead': { value: 'WHAT', help: 'what it does when such a job dies: cancel, unless given, or run' },
-  within: { value: 'ID', help: 'what waits for this job waits for the new one, too' },
+  'part-of': { value: 'ID', help: 'what waits for this job waits for the new one, too' },
   new: { help: 'makes the queue if it does not exist' },
   'dry-run': { help: 'only checks' },
   ...STORE,
@@ -90,7 +90,7 @@ function optionsOf(args: Arguments<Name>): PushOptions {
     id: args.text('id'),
     after: idsOf(args.texts('after')),
     onDead: args.choice('on-dead', ['cancel', 'run']),
-    within: args.text('within'),
+    partOf: args.text('part-of'),
   }
   if (given.delay !== undefined && given.runAt !== undefined) throw new UsageError('give --delay or --run-at, not both')
   return defined(given)

@@ -1,11 +1,11 @@
 /** `millpond schedules` */
 import { previewOf } from '../../pond/schedule-preview.ts'
 import type { ScheduleInfo, Schedules } from '../../pond/schedules.ts'
+import { didYouMean } from '../../values/options/did-you-mean.ts'
 import { defined } from '../../values/options/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
 import { JSON_LINES, STORE } from '../arguments.ts'
-import { didYouMean } from '../did-you-mean.ts'
 import { ago } from '../figures.ts'
 import { withStore } from '../open.ts'
 import { plain, table } from '../table.ts'

@@ -22,7 +22,7 @@ import { type Answer, type Route, type RouteContext, route } from '../route.ts'
 type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 
 export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteContext): Route[] {
-  const { maxPayload, maxWait } = limits
+  const { maxPayload, longPoll } = limits
   const waiting = new Permits(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
@@ -41,7 +41,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         const queue = checkQueueName(params.queue)
         const asked = preferredWait(request)
         const free = asked === undefined ? undefined : waiting.take(clientOf(request))
-        const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
+        const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, longPoll)
         try {
           const { worker = 'http', limit = 1, lease = null, minPriority = 0 } = body
           if (minPriority > 0) needs(store, 'priorities', 'minPriority')

@@ -31,11 +31,11 @@ export function jobRoutes({
   onError,
   stopping,
 }: RouteContext): Route[] {
-  const { maxWait, maxWaiting, maxWaitingPerClient } = limits
+  const { longPoll, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
   const waiting = new Permits(maxWaiting, maxWaitingPerClient)
   const followers = { maxFollowers: maxWaiting, maxFollowersPerClient: maxWaitingPerClient }
-  const following = follow(pond, { log: true, maxWait, ...followers, retryAfter, onError })
+  const following = follow(pond, { log: true, longPoll, ...followers, retryAfter, onError })
 
   return [
     route('POST /v1/queues/{queue}/jobs', 'pushJob', 'Push a job', {
@@ -64,7 +64,7 @@ export function jobRoutes({
           push: () => options,
           existing: 'shared',
           location: '/v1/jobs/:id',
-          maxWait: permit === undefined ? 0 : maxWait,
+          longPoll: permit === undefined ? 0 : longPoll,
           retryAfter,
           onError,
         })

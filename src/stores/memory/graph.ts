@@ -109,7 +109,7 @@ export class Graph {
   }
 
   /** All who wait for that job wait for this one too. */
-  within(job: Job, id: string): void {
+  partOf(job: Job, id: string): void {
     for (const child of this.#state.jobs.get(id)?.links?.children ?? []) {
       if (child === job || !child.links?.open.has(id)) continue
       link(job, child)

@@ -34,7 +34,7 @@ const CAPABILITIES: Capabilities = {
     groups: true,
   },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true, schedules: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true, bounded: true },
 }
 
 export const open: OpenStore = async (url, options) => openMemory(url, options).store

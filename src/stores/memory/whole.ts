@@ -1,5 +1,6 @@
 /** A push of all or none: whether all of its jobs could be stored, before any is. */
 import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import { isRefused, standsFor, waits } from '../jobs.ts'
 import { isFinal, Job } from './job.ts'
 import { FOLLOWS, meet } from './meeting.ts'
 import type { MemoryQueue } from './queue.ts'
@@ -9,7 +10,7 @@ import type { MemoryState } from './state.ts'
 export function refusals(state: MemoryState, jobs: readonly NewJob[]): PushOutcome[] | undefined {
   const plan = new Plan(state)
   const outcomes = jobs.map((job) => plan.add(job))
-  if (!outcomes.some(({ status }) => status === 'full' || status === 'orphan')) return undefined
+  if (!outcomes.some(isRefused)) return undefined
   const isChange = ({ status, id }: PushOutcome) =>
     status === 'pushed' || status === 'replaced' || (status === 'existing' && plan.adds(id))
   return outcomes.map((outcome, index) =>
@@ -39,12 +40,12 @@ class Plan {
 
   add(job: NewJob): PushOutcome {
     const outcome = this.#outcomeOf(job)
-    if (outcome.id !== job.id) this.#others.set(job.id, outcome.id)
+    if (standsFor(outcome, job)) this.#others.set(job.id, outcome.id)
     return outcome
   }
 
   #outcomeOf(job: NewJob): PushOutcome {
-    const { id, key, after = [], within, onDead = 'cancel' } = job
+    const { id, key, after = [], partOf, onDead = 'cancel' } = job
     const queue = this.#state.findOrCreate(job.queue)
     if (this.#state.jobs.get(id) !== undefined || this.#added.has(id)) return { status: 'existing', id }
     const named = `${job.queue}\0${key}`
@@ -56,8 +57,8 @@ class Plan {
     const states = after.map((parent) => this.#stateOf(parent))
     const parent = after[states.indexOf(undefined)]
     if (parent !== undefined) return { status: 'orphan', id, parent }
-    const its = within === undefined ? 'live' : this.#stateOf(within)
-    if (within !== undefined && its !== 'live') return { status: 'orphan', id, parent: within }
+    const its = partOf === undefined ? 'live' : this.#stateOf(partOf)
+    if (partOf !== undefined && its !== 'live') return { status: 'orphan', id, parent: partOf }
     const isCancelled = onDead === 'cancel' && states.some((state) => state === 'dead' || state === 'cancelled')
     this.#added.set(id, isCancelled ? 'cancelled' : 'live')
     if (isCancelled) return { status: 'pushed', id }
@@ -67,9 +68,11 @@ class Plan {
   }
 
   /** What it would find of the jobs before it. None of them runs. */
-  #meet({ once }: NewJob, named: string): PushOutcome | undefined {
+  #meet(job: NewJob, named: string): PushOutcome | undefined {
     const known = this.#keys.get(named)
     if (known === undefined) return undefined
+    if (waits(job)) return known.follows ? undefined : { status: 'held', id: known.id }
+    const { once } = job
     if (once?.replace === true || (known.follows && once?.follow === true)) return { status: 'replaced', id: known.id }
     // Else the key is that of the job which it follows.
     return known.follows ? undefined : { status: 'existing', id: known.id }

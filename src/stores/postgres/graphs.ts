@@ -3,10 +3,10 @@ import type { NewJob } from '../../values/jobs/records.ts'
 import { isAlike } from '../jobs.ts'
 import { plainArray, tagged, textArray } from './wire.ts'
 
-/** @returns undefined: `push_graph` is to store them, as one has a key or `within`, or an id that may be known */
+/** @returns undefined: `push_graph` is to store them, as one has a key or `partOf`, or an id that may be known */
 export function graphValues(jobs: readonly NewJob[]): unknown[] | undefined {
-  const isPlain = ({ fresh, key, once, within }: NewJob) =>
-    fresh === true && key === null && once === undefined && (within ?? null) === null
+  const isPlain = ({ fresh, key, once, partOf }: NewJob) =>
+    fresh === true && key === null && once === undefined && (partOf ?? null) === null
   if (!jobs.every(isPlain)) return undefined
   const kinds = new Map<string, number>()
   let last: NewJob | undefined

@@ -59,6 +59,7 @@ const CAPABILITIES: Capabilities = {
   histograms: true,
   workers: true,
   schedules: true,
+  bounded: false,
 }
 
 /** Ms until a new connection stands, or one of the pool is free. */

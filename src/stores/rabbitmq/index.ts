@@ -26,7 +26,7 @@ const CAPABILITIES: Capabilities = {
   ...{ transactions: false, replicas: false, spill: false, settings: false, keys: false, once: false, graphs: false },
   ...{ results: false, logs: false, limits: false, rates: false, groups: false, counts: false, histograms: false },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
-  ...{ workers: false, schedules: false },
+  ...{ workers: false, schedules: false, bounded: false },
 }
 
 /** @throws InvalidOption, DriverMissing, StoreUnavailable */

@@ -32,7 +32,7 @@ const CAPABILITIES: Capabilities = {
   ...{ settings: true, delays: true, priorities: true, keys: true, once: true, results: true, logs: true },
   ...{ graphs: true, limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true, schedules: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true, bounded: false },
 }
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreVersion, StoreFailed */

@@ -34,7 +34,7 @@ export interface Standing {
   links: [seq: number, open: number][]
   queues: Set<string>
   /** The place of the job that it is part of. */
-  within: number | null
+  partOf: number | null
   isBlocked: boolean
   /** A parent because of which it is cancelled at once. */
   failed: { id: string; end: 'dead' | 'cancelled' } | null
@@ -50,12 +50,12 @@ interface Unusual {
 /** @returns the id of a parent that makes it an orphan */
 export function standingOf(
   context: StoreContext,
-  { after = [], onDead = 'cancel', within = null }: Pick<NewJob, 'after' | 'onDead'> & { within?: string | null },
+  { after = [], onDead = 'cancel', partOf = null }: Pick<NewJob, 'after' | 'onDead'> & { partOf?: string | null },
   { stands, unknown }: Unusual,
 ): Standing | string {
   const own = (id: string): string => stands?.get(id) ?? id
-  const known = parentsOf(context, [...after, ...(within === null ? [] : [within])].map(own))
-  const standing: Standing = { links: [], queues: new Set(), within: null, isBlocked: false, failed: null }
+  const known = parentsOf(context, [...after, ...(partOf === null ? [] : [partOf])].map(own))
+  const standing: Standing = { links: [], queues: new Set(), partOf: null, isBlocked: false, failed: null }
   const links = new Map<number, number>()
   for (const id of after) {
     const parent = known.get(own(id))
@@ -70,9 +70,9 @@ export function standingOf(
     }
   }
   standing.links = [...links]
-  const whole = within === null ? undefined : known.get(own(within))
-  if (within !== null && (whole === undefined || isFinal(whole.state))) return within
-  standing.within = whole?.seq ?? null
+  const whole = partOf === null ? undefined : known.get(own(partOf))
+  if (partOf !== null && (whole === undefined || isFinal(whole.state))) return partOf
+  standing.partOf = whole?.seq ?? null
   // Until it is cancelled.
   if (standing.failed !== null) standing.isBlocked = true
   return standing
@@ -82,7 +82,7 @@ export function standingOf(
 export function link(
   context: StoreContext,
   queue: Queue,
-  { links, queues, within, failed }: Standing,
+  { links, queues, partOf, failed }: Standing,
   endings: Endings,
 ): void {
   const { statements } = context
@@ -91,7 +91,7 @@ export function link(
   if (links.length > 0) {
     statements.run('graphs/link', { links: JSON.stringify(links.map(([parent, open]) => [parent, seq, open])) })
   }
-  if (within !== null) statements.run('graphs/within', { seq, within })
+  if (partOf !== null) statements.run('graphs/part_of', { seq, part_of: partOf })
   if (failed !== null) endings.add(cancelChildren(context, failed, [seq]))
 }
 

@@ -38,7 +38,7 @@ const CAPABILITIES: Capabilities = {
     groups: true,
   },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ counts: true, histograms: true, workers: true, schedules: true },
+  ...{ counts: true, histograms: true, workers: true, schedules: true, bounded: false },
 }
 
 /** With `NODE_DEBUG=millpond`: which file a relative path leads to. */

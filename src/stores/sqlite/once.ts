@@ -2,6 +2,7 @@
 
 import { latestDue, NEVER, rememberedUntil, storedUnique, uniqueFrom } from '../../values/jobs/once.ts'
 import type { FinalState, JobRecord, JobState, NewJob, PushOutcome, Unique } from '../../values/jobs/records.ts'
+import { waits } from '../jobs.ts'
 import { integer, integerOrNull, type Row, stateFrom, text } from './connection/values.ts'
 import type { Queue, StoreContext } from './queues.ts'
 
@@ -21,11 +22,13 @@ export const isMore = (queue: Queue, { key, once }: NewJob): boolean =>
  */
 export function meet(
   { statements, now }: StoreContext,
-  { queue, key, once, ...job }: NewJob,
+  job: NewJob,
   replace: (id: string, dueAt: number) => void,
 ): PushOutcome | 'follows' | undefined {
+  const { queue, key, once } = job
   const met = statements.get('once/met', { queue, key, now })
   if (met === undefined) return undefined
+  if (waits(job)) return { status: 'held', id: text(met.id) }
   const existing = { status: 'existing' as const, id: text(met.id) }
   const isLive = met.state !== null
   if (!isLive || !(once?.replace || once?.follow)) return existing
@@ -33,7 +36,7 @@ export function meet(
   const replaced = follower ?? (once.replace && met.state !== 'running' ? met : undefined)
   if (replaced !== undefined) {
     const id = text(replaced.id)
-    replace(id, dueOf({ queue, key, once, ...job }, integer(replaced.pushed_at), now))
+    replace(id, dueOf(job, integer(replaced.pushed_at), now))
     return { status: 'replaced', id }
   }
   return once.follow && met.state === 'running' ? 'follows' : existing

@@ -9,7 +9,7 @@ import { types } from 'node:util'
 const LONGEST_PATH = 200
 
 /** Whether JSON text may escape half of a pair. Most texts escape nothing of the kind, and need no walk. */
-export const mayEscapeHalf = (json: string): boolean => json.includes('\\ud') || json.includes('\\uD')
+export const mayEscapeHalf = (json: string): boolean => json.includes('\\u') && /\\u[dD]/.test(json)
 
 /** The path to the first ill-formed text or name, such as `items.0.title`; empty: the value itself; undefined: there is none. */
 export const illFormedAt = (value: unknown): string | undefined => pathTo(value, (text) => !text.isWellFormed())

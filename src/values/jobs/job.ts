@@ -3,7 +3,7 @@ import { isNotDecodable, MillpondError } from '../errors/errors.ts'
 import { isError } from '../runtime/realms.ts'
 import { LAST_MOMENT } from '../time/duration.ts'
 import { type LogLine, readLogLine } from './job-log.ts'
-import type { ClaimedJob, JobError, JobRecord } from './records.ts'
+import type { ClaimedJob, JobError, JobRecord, Unique } from './records.ts'
 
 /** What a handler sees of a claim beside the data. */
 export type JobFacts = Pick<
@@ -71,9 +71,12 @@ export type JobPart = 'data' | 'progress' | 'result'
 type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time | 'log' | 'after'> {
+export interface JobInfo<Data = unknown, Result = unknown>
+  extends Omit<JobRecord, JobPart | Time | 'log' | 'after' | 'unique'> {
   /** What its start takes of a rate. */
   cost: number
+  /** For how many ms its key is remembered, and from when; unset: only while the job is live. */
+  once?: Unique
   pushedAt: Date
   dueAt: Date
   startedAt: Date | null
@@ -131,7 +134,7 @@ export function jobInfo(record: JobRecord): JobInfo {
     result: decoded('result'),
     undecodable,
     log: record.log?.map(readLogLine) ?? [],
-    ...(record.unique && { unique: record.unique }),
+    ...(record.unique && { once: record.unique }),
     ...(record.follows && { follows: true }),
     ...(record.waitsFor !== undefined && { waitsFor: record.waitsFor }),
     ...(record.onDead !== undefined && { onDead: record.onDead }),

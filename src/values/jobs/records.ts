@@ -67,7 +67,7 @@ export interface NewJob {
   /** `cancel` unless set. */
   onDead?: OnDead
   /** The id of a live job: every job that waits for that one waits for this one too. */
-  within?: string
+  partOf?: string
   /** Where the queue is full, the job goes to the spill store. Needs the capability `spill`. false unless set. */
   spill?: boolean
 }
@@ -97,13 +97,14 @@ export interface Once {
  *   existing   a job has the key, live or remembered, or the id is known; `id` is that job's, and nothing was stored
  *   replaced   the job `id` has the data and due time of this push; no job was added
  *   full       the queue is full; nothing was stored
- *   orphan     the job `parent`, of `after` or `within`, is unknown, or has ended (`within`); nothing was stored
+ *   orphan     the job `parent`, of `after` or `partOf`, is unknown, or has ended (`partOf`); nothing was stored
+ *   held       the job `id` has the key, live or remembered, and the pushed one was to wait for others (`after`); nothing was stored
  *   withheld   the push is to store all jobs or none, and could not store another one; nothing was stored
  *   failed     only of stores made of several: the job's store failed, while others took their jobs. `error` says why. The job may have
  *              been stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'withheld' | 'failed'
+  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'held' | 'withheld' | 'failed'
   id: string
   /** Of an `orphan`. */
   parent?: string

@@ -3,6 +3,7 @@
 import { MillpondError } from '../errors/errors.ts'
 import { hasTag } from '../runtime/realms.ts'
 import { kindOf, LONGEST_TIMER, milliseconds, shown } from '../time/duration.ts'
+import { didYouMean } from './did-you-mean.ts'
 
 /** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
 export type Rules<T> = { [K in keyof Required<T>]: (value: unknown, name: string) => boolean | string }
@@ -18,7 +19,8 @@ export function checkOptions<T extends object>(
   checkObject(given, where)
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, name)) {
-      throw invalid(where, `unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`)
+      const known = Object.keys(rules)
+      throw invalid(where, `unknown option ${shownName(name)}; known are ${known.join(', ')}${didYouMean(name, known)}`)
     }
     const verdict = value === undefined || rules[name as keyof T](value, name)
     if (verdict !== true)

@@ -60,7 +60,7 @@ def _install_of(calls: Calls, tx: psycopg.Connection[Any]) -> object:
 
 def _call(jobs: Sequence[NewJob], whole: bool) -> tuple[str, dict[str, Any]]:
     """The function that stores these jobs, and its further argument."""
-    if whole or any(job.after or job.within for job in jobs):
+    if whole or any(job.after or job.part_of for job in jobs):
         return "push_graph", {"whole": whole}
     return "push_jobs", {}
 

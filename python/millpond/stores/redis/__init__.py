@@ -87,7 +87,7 @@ class RedisStore(Store):
             raise MillpondError("NotSupported", "Redis is not the caller's database")
         pushers: Sequence[Pusher] = []
         try:
-            if jobs and (whole or any(job.after or job.within for job in jobs)):
+            if jobs and (whole or any(job.after or job.part_of for job in jobs)):
                 pushed, pushers = push_graph(self._registry, self._links, jobs, whole)
             else:
                 pushers = [Pusher(self._registry, jobs, links=self._links)]

@@ -49,7 +49,7 @@ class _GraphPush:
         self._facts, self._pushers, self._id = facts, pushers, secrets.token_bytes(ID)
         # Of two with the same id, the first one is stored.
         self._places = {job.id: at for at, job in reversed(list(enumerate(jobs)))}
-        self._withins = {job.within for job in jobs}
+        self._withins = {job.part_of for job in jobs}
         self._homes: list[Part] = []
         self._located: dict[str, Part] = {}
         self._children: dict[str, list[bytes]] = {}
@@ -133,7 +133,7 @@ class _GraphPush:
                 for id in self._parents_of(job, at):
                     if self._is_before(id, at):
                         self._children.setdefault(id, []).append(to_bytes(job.id) + bytes([len(name)]) + name)
-                others += [self._stand_in(id, at) for id in (*job.after, job.within) if id and not self._is_before(id, at)]
+                others += [self._stand_in(id, at) for id in (*job.after, job.part_of) if id and not self._is_before(id, at)]
         self._located = {id: part for part, ids in self._registry.locate(others).items() for id in ids}
 
     def _stand_in(self, id: str, at: int) -> str:
@@ -169,8 +169,8 @@ class _GraphPush:
         parents = kind + self._id + len(ids).to_bytes(3, "big") + b"".join(map(to_bytes, ids))
         children = self._children.get(job.id)
         ended = b""
-        if job.within and not self._is_before(job.within, at):
-            within = self._stand_in(job.within, at)
+        if job.part_of and not self._is_before(job.part_of, at):
+            within = self._stand_in(job.part_of, at)
             if within in self._facts.ended or self._is_refused(within, at) or within not in self._located:
                 ended = to_bytes(within)
         return parents, bytes(3) + b"".join(children) if children else b"", len(near), ended
@@ -178,7 +178,7 @@ class _GraphPush:
     def _as_given(self, outcome: Pushed, at: int) -> Pushed:
         """The parent of an orphan as the call named it."""
         job = self._jobs[at]
-        given = [id for id in (*job.after, job.within) if id and self._stand_in(id, at) == outcome.parent]
+        given = [id for id in (*job.after, job.part_of) if id and self._stand_in(id, at) == outcome.parent]
         return replace(outcome, parent=given[0]) if given else outcome
 
     def _agrees(self, outcomes: Sequence[Pushed]) -> bool:
@@ -205,7 +205,7 @@ class _GraphPush:
     def _is_orphan(self, at: int) -> bool:
         """It waits for a job of the call that is not stored."""
         job = self._jobs[at]
-        parents = (*job.after, job.within) if job.within else job.after
+        parents = (*job.after, job.part_of) if job.part_of else job.after
         return any(self._is_refused(self._stand_in(id, at), at) for id in parents)
 
     def _link(self, outcomes: Sequence[Pushed]) -> bool:
@@ -217,8 +217,8 @@ class _GraphPush:
                 continue
             own = self._homes[at]
             links += [(home, link_of(id, job.id, own)) for id, home in self._elsewhere(job, at) if home not in (None, own) for home in [home] if home]
-            if job.within:
-                withins.setdefault(job.within, []).append(job)
+            if job.part_of:
+                withins.setdefault(job.part_of, []).append(job)
         # They are located anew, and found to be gone.
         if self._links.link(links, self._id):
             return False

@@ -20,7 +20,7 @@ EVERY_SEQ: Final = 2**53 - 1
 
 
 def has_parents(job: NewJob) -> bool:
-    return bool(job.after) or job.within is not None
+    return bool(job.after) or job.part_of is not None
 
 
 def open_of(on_dead: OnDead | None) -> int:
@@ -35,18 +35,18 @@ class Standing:
 
     links: dict[int, int] = field(default_factory=dict)
     queues: set[str] = field(default_factory=set)
-    within: int | None = None
+    part_of: int | None = None
     blocked: bool = False
     failed: tuple[str, str] | None = None
 
 
 def standing_of(
-    tx: Transaction, after: Sequence[str], on_dead: OnDead | None, within: str | None,
+    tx: Transaction, after: Sequence[str], on_dead: OnDead | None, part_of: str | None,
     stands: Mapping[str, str], unknown: Callable[[str], int] | None = None,
 ) -> Standing | str:  # fmt: skip
     """The id of a parent that makes it an orphan, or else its standing. `stands`: ids that stand for others. `unknown` gives what stands for
     the place of a parent that is not there."""
-    own = [stands.get(id, id) for id in ([*after] if within is None else [*after, within])]
+    own = [stands.get(id, id) for id in ([*after] if part_of is None else [*after, part_of])]
     known = {row["id"]: row for row in tx.rows("graphs/parents", ids=json.dumps(own))}
     standing = Standing()
     for id, its in zip(after, own):
@@ -63,11 +63,11 @@ def standing_of(
         standing.blocked = standing.blocked or not ended
         if ended and row["state"] != "done" and on_dead != "run" and standing.failed is None:
             standing.failed = (its, row["state"])
-    if within is not None:
+    if part_of is not None:
         row = known.get(own[-1])
         if row is None or row["state"] in FINAL:
-            return within
-        standing.within = row["seq"]
+            return part_of
+        standing.part_of = row["seq"]
     # Until it is cancelled.
     standing.blocked = standing.blocked or standing.failed is not None
     return standing
@@ -80,8 +80,8 @@ def link(tx: Transaction, queue: Queue, standing: Standing, endings: Endings) ->
     seq = tx.value("graphs/last")
     if standing.links:
         tx.changes("graphs/link", links=json.dumps([[parent, seq, open] for parent, open in standing.links.items()]))
-    if standing.within is not None:
-        tx.changes("graphs/within", seq=seq, within=standing.within)
+    if standing.part_of is not None:
+        tx.changes("graphs/part_of", seq=seq, part_of=standing.part_of)
     if standing.failed is not None:
         endings.rest += _cancel(tx, *standing.failed, [seq])
 

@@ -18,6 +18,8 @@ def meet(tx: Transaction, job: NewJob, replace: Callable[[str, int], object]) ->
     met, once = tx.row("once/met", **of), job.once
     if met is None:
         return None
+    if job.after:
+        return Pushed("held", met["id"])
     existing = Pushed("existing", met["id"])
     if met["state"] is None or once is None or not (once.replace or once.follow):
         return existing

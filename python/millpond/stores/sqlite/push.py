@@ -28,7 +28,7 @@ def push(tx: Transaction, jobs: Sequence[NewJob], whole: bool) -> Sequence[Pushe
         tx.made_queue(name)
     with savepoint(tx) as undo:
         outcomes = _push_each(tx, jobs)
-        if not any(each.status in ("full", "orphan") for each in outcomes):
+        if not any(each.status in ("full", "orphan", "held") for each in outcomes):
             return outcomes
         undo()
     pushed = {each.id for each in outcomes if each.status == "pushed"}
@@ -44,7 +44,7 @@ def _push_each(tx: Transaction, jobs: Sequence[NewJob]) -> Sequence[Pushed]:
     call, outcomes = _Call(Endings(tx)), []
     for job in jobs:
         outcome = _push(tx, job, call)
-        if outcome.id != job.id:
+        if outcome.id != job.id and outcome.status != "held":
             call.stands[job.id] = outcome.id
         outcomes.append(outcome)
     call.endings.settle()
@@ -71,13 +71,13 @@ def _push_more(tx: Transaction, queue: Queue, job: NewJob, call: _Call) -> Pushe
     """A job with parents, or whose key may be remembered, replace another one, or make it follow."""
     has_more = _has_more(queue, job)
     if existing := tx.value("push/existing", id=job.id, queue=job.queue, key=None if has_more else job.key):
-        return Pushed("existing", existing)
+        return Pushed("held" if job.after and existing != job.id else "existing", existing)
     met = meet(tx, job, lambda id, run_at: update(tx, JobUpdate(id, data=job.data, run_at=run_at))) if has_more else None
     if isinstance(met, Pushed):
         return met
     if queue.room <= 0:
         return Pushed("full", job.id)
-    standing = standing_of(tx, job.after, job.on_dead, job.within, call.stands) if has_parents(job) else None
+    standing = standing_of(tx, job.after, job.on_dead, job.part_of, call.stands) if has_parents(job) else None
     if isinstance(standing, str):
         return Pushed("orphan", job.id, parent=standing)
     unique = job.once and job.once.unique

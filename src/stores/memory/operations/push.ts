@@ -2,6 +2,7 @@ import type { Input } from '../../../store.ts'
 import { latestDue } from '../../../values/jobs/once.ts'
 import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
+import { standsFor } from '../../jobs.ts'
 import { isFinal, Job, ORIGIN } from '../job.ts'
 import { FOLLOWS, meet } from '../meeting.ts'
 import { NEVER_DUE } from '../once.ts'
@@ -24,7 +25,7 @@ export function pushNow(state: MemoryState, jobs: readonly NewJob[]): PushOutcom
   for (const job of jobs) {
     if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
     const outcome = pushOne(state, queue, job, now, others)
-    if (outcome.id !== job.id) others.set(job.id, outcome.id)
+    if (standsFor(outcome, job)) others.set(job.id, outcome.id)
     outcomes.push(outcome)
   }
   return outcomes
@@ -37,7 +38,7 @@ function pushOne(
   now: number,
   others: ReadonlyMap<string, string>,
 ): PushOutcome {
-  const { id, key, once, after, within } = job
+  const { id, key, once, after, partOf } = job
   if (job.fresh !== true && state.jobs.get(id) !== undefined) return { status: 'existing', id }
   const met = key === null ? undefined : meet(queue, job, key, now)
   if (met instanceof Job) {
@@ -47,7 +48,7 @@ function pushOne(
   }
   if (met !== undefined && met !== FOLLOWS) return met
   if (queue.isFull) return { status: 'full', id }
-  const parent = orphaned(state, job, others)
+  const parent = after === undefined && partOf === undefined ? undefined : orphaned(state, job, others)
   if (parent !== undefined) return { status: 'orphan', id, parent }
   const dueAt = dueOf(job, now, now)
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
@@ -63,7 +64,7 @@ function pushOne(
   const failed = waits ? state.graph.wait(stored, mapped(job, others)) : undefined
   state.jobs.add(stored)
   queue.add(stored)
-  if (within !== undefined) state.graph.within(stored, others.get(within) ?? within)
+  if (partOf !== undefined) state.graph.partOf(stored, others.get(partOf) ?? partOf)
   state.graph.stored(queue, stored, failed)
   if (stored.state !== 'blocked' && stored.dueAt < now + SOON) state.bells.ring('work', queue.name)
   return { status: 'pushed', id }
@@ -77,14 +78,14 @@ const mapped = ({ after = [], onDead }: NewJob, others: ReadonlyMap<string, stri
 /** The job that it needs and that is not there. */
 function orphaned(
   state: MemoryState,
-  { after, within }: NewJob,
+  { after, partOf }: NewJob,
   others: ReadonlyMap<string, string>,
 ): string | undefined {
   const stateOf = (id: string) => state.jobs.get(others.get(id) ?? id)?.state
   const parent = after?.find((id) => stateOf(id) === undefined)
-  if (parent !== undefined || within === undefined) return parent
-  const its = stateOf(within)
-  return its === undefined || isFinal(its) ? within : undefined
+  if (parent !== undefined || partOf === undefined) return parent
+  const its = stateOf(partOf)
+  return its === undefined || isFinal(its) ? partOf : undefined
 }
 
 /** @param pushedAt of the job that gets this due time */

@@ -7,10 +7,10 @@ import { inChunks } from '../chunks.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { bytesIn, encodedBytes, ID_BYTES, idBytes, idsBytes, idText, inOnePiece } from '../wire.ts'
+import { bytesIn, encodedBytes, ID_BYTES, idBytes, idsBytes, idText, inOnePiece, textIn } from '../wire.ts'
 import { restoreSettings } from './configure.ts'
 
-const hasLinks = ({ after = [], within }: NewJob): boolean => after.length > 0 || (within ?? null) !== null
+const hasLinks = ({ after = [], partOf }: NewJob): boolean => after.length > 0 || (partOf ?? null) !== null
 const hasOnce = ({ key, once }: NewJob): boolean => key !== null && once !== undefined
 
 /** Jobs that wait for each other go in one call, the others in as many as they take. */
@@ -93,8 +93,8 @@ function linksOf(jobs: readonly NewJob[]): { links: unknown[] | null; ids: Buffe
     if (!hasLinks(job)) return false
     const after = [...new Set(job.after)]
     ids.push(...after)
-    if (job.within !== undefined) ids.push(job.within)
-    return [after.length, job.onDead === 'run', job.within !== undefined]
+    if (job.partOf !== undefined) ids.push(job.partOf)
+    return [after.length, job.onDead === 'run', job.partOf !== undefined]
   })
   return { links, ids: idBytes(ids.join('')) }
 }
@@ -109,6 +109,9 @@ export function outcomeOf(answer: unknown, id: string): PushOutcome {
     const status = answer.length > ID_BYTES ? 'replaced' : 'existing'
     return { status, id: idText(answer.subarray(0, ID_BYTES)) }
   }
-  if (Array.isArray(answer)) return { status: 'orphan', id, parent: idText(bytesIn(answer[1])) }
+  if (Array.isArray(answer)) {
+    const other = idText(bytesIn(answer[1]))
+    return textIn(answer[0]) === 'held' ? { status: 'held', id: other } : { status: 'orphan', id, parent: other }
+  }
   return { status: answer === PUSHED ? 'pushed' : 'full', id }
 }

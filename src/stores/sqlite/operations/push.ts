@@ -1,6 +1,6 @@
 import { NEVER } from '../../../values/jobs/once.ts'
 import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
-import { hasParents } from '../../jobs.ts'
+import { hasParents, isRefused, standsFor, waits } from '../../jobs.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
 import { awaitsAny, come, lastSeq, link, listStanding, markGraphs, openOf, standingOf } from '../graphs.ts'
@@ -27,7 +27,7 @@ function pushEach(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[]
   const call: Call = { stands: new Map(), endings: new Endings(context) }
   const outcomes = jobs.map((job) => {
     const outcome = pushOne(context, job, call)
-    if (outcome.id !== job.id) call.stands.set(job.id, outcome.id)
+    if (standsFor(outcome, job)) call.stands.set(job.id, outcome.id)
     return outcome
   })
   call.endings.settle()
@@ -41,7 +41,7 @@ function pushWhole(context: StoreContext, jobs: readonly NewJob[]): PushOutcome[
   const outcomes = undoing(
     context,
     () => pushEach(context, jobs),
-    (pushed) => pushed.some(({ status }) => status === 'full' || status === 'orphan'),
+    (pushed) => pushed.some(isRefused),
   )
   if (!outcomes.isUndone) return outcomes.output
   const pushed = new Set(outcomes.output.flatMap(({ status, id }) => (status === 'pushed' ? [id] : [])))
@@ -133,7 +133,7 @@ function pushMore(context: StoreContext, queue: Queue, job: NewJob, call: Call):
   const { id, key, data, once } = job
   const hasMore = isMore(queue, job)
   const found = existing(context, job, hasMore ? null : key)
-  if (found !== undefined) return found
+  if (found !== undefined) return waits(job) && found.id !== id ? { ...found, status: 'held' } : found
   const met = hasMore ? meet(context, job, (met, runAt) => updateOne(context, { id: met, data, runAt })) : undefined
   if (met !== undefined && met !== 'follows') return met
   if (queue.room <= 0) return { status: 'full', id }

@@ -13,6 +13,7 @@ import { encode } from '../values/encoding/encoding.ts'
 import { isMillpondError } from '../values/errors/errors.ts'
 import type { Job } from '../values/jobs/job.ts'
 import { isError } from '../values/runtime/realms.ts'
+import { version } from '../values/runtime/version.ts'
 import type { BackoffPolicy } from '../values/settings/backoff.ts'
 import { delayAfter } from '../values/settings/backoff.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
@@ -25,7 +26,6 @@ import type { Worker } from '../worker/worker.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
 import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'
-import { version } from './version.ts'
 
 /** A queue that is delivered to a webhook. */
 export interface Delivery {
