@@ -28,6 +28,6 @@ for i = 3, #ARGV do
   if read_bytes >= LARGE then break end
   outcomes[i - 2] = cancel(ARGV[i])
 end
-settle(STEP)
+settle()
 flush()
 return outcomes

@@ -77,7 +77,7 @@ if #finished > 0 then
     forget(finished)
   end
   Q.ended, Q.stirs = finished, true
-  settle(STEP)
+  settle()
 end
 flush()
 return outcomes

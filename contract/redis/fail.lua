@@ -78,6 +78,6 @@ for i = 1, count do
   if read_bytes >= LARGE then break end
   outcomes[i] = fail(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2], HEAD[5] and HEAD[5][i])
 end
-settle(STEP)
+settle()
 flush()
 return outcomes

@@ -9,12 +9,15 @@
 --   settling  ZSET, a line: `0`, `1`, `2` or `3` and the id of a job that is done, dead, cancelled or was removed, whose open links are to
 --             be closed; `u` and the id of a job that is gone, whose links are to go
 --
---   a job ends ──end_parent──► the end of the line ──settle──► a turn: some of its links are closed ──► gone, or the end of the line
+--   a job ends ──end_parent──► `unsettled` ──settle──► all of its links are closed ──► settled
+--                                            └─ there are too many ──► the end of the line ──sweep──► a turn: some more ──► settled, or the end again
 --
--- A job whose links do not fit into a turn goes to the end of the line, so that none waits for another one's thousands.
+-- So a call pays for its own jobs alone, and none in the line waits for another one's thousands.
 
 local DONE, DEAD, CANCELLED, REMOVED = '0', '1', '2', '3'
-local STEP, TURN = 1000, 100 -- links that one call settles, and that one turn does
+-- What one call may settle, and one turn of the line: a link counts as one, a child that is released as two more, one that is cancelled as
+-- six more. So a call takes some milliseconds at most.
+local STEP, TURN, RELEASED, CANCELS = 600, 90, 2, 6
 local AFTER_ID = string.rep('\255', 17)
 
 local any_waits
@@ -36,24 +39,24 @@ local function join_line(entry)
   redis.call('ZADD', K.settling, line_end, entry)
 end
 
--- Live jobs have ended.
-local function end_parents(ids, how)
+-- What this call has to settle: entries as of the line. The first that is left.
+local unsettled, next_unsettled = {}, 1
+
+local function note_links(letter, ids)
   if not has_waits() then return end
   for i, value in ipairs(hmget(K.waits, ids)) do
-    if value then join_line(how .. ids[i]) end
+    if value then unsettled[#unsettled + 1] = letter .. ids[i] end
   end
 end
+
+-- Live jobs have ended.
+local function end_parents(ids, how) note_links(how, ids) end
 
 local function end_parent(id, how) end_parents({ id }, how)
 end
 
 -- Jobs go.
-local function forget_links(ids)
-  if not has_waits() then return end
-  for i, value in ipairs(hmget(K.waits, ids)) do
-    if value then join_line('u' .. ids[i]) end
-  end
-end
+local function forget_links(ids) note_links('u', ids) end
 
 -- @return up to so many ids that stand behind this letter and id in `links`
 local function linked(letter, id, limit)

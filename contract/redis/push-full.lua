@@ -95,6 +95,6 @@ end
 local all_pushed = push_jobs(ids, 1, #ids, out, taken, 1)
 out[1] = pushed()
 cancel_doomed()
-settle(STEP)
+settle()
 flush()
 return all_pushed and { out[1] } or out

@@ -57,7 +57,7 @@ if not wanted then
     local outcome = remove(ARGV[i])
     outcomes[i - 2] = outcome > 1 and { outcome, QUEUE } or outcome
   end
-  settle(STEP)
+  settle()
   flush()
   raise_floors()
   return outcomes
@@ -77,7 +77,7 @@ for _, state in ipairs(wanted) do
     break
   end
 end
-settle(STEP)
+settle()
 flush()
 raise_floors()
 at(HEAD[4])

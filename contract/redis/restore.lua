@@ -95,6 +95,6 @@ for _, q in ipairs(order) do
   q.moves = true
 end
 cancel_doomed()
-settle(STEP)
+settle()
 flush()
 return out

@@ -32,10 +32,10 @@ local function release_child(id, state)
   enter(list[3], list[1], id, list[5], list[9])
 end
 
--- Closes open links of a job that ended. @return how many it has looked at
+-- Closes open links of a job that ended. @return how many it has looked at, and what its children cost besides
 local function close_links(parent, how, most)
-  local children = linked('o', parent, most)
-  if #children == 0 then return 0 end
+  local children, more = linked('o', parent, most), 0
+  if #children == 0 then return 0, 0 end
   local open, closed = {}, {}
   for i, child in ipairs(children) do
     open[i] = 'o' .. parent .. child
@@ -47,14 +47,19 @@ local function close_links(parent, how, most)
   for i, child in ipairs(children) do
     local state, value = states[i] and cmsgpack.unpack(states[i]), tonumber(values[i])
     if state and state[1] == 'blocked' and value and value > 1 then
-      if how ~= DONE and value % 2 == 0 then cancel_child(child, state, parent, how)
+      if how ~= DONE and value % 2 == 0 then
+        cancel_child(child, state, parent, how)
+        more = more + CANCELS
       else
         redis.call('HINCRBY', K.waits, child, -2)
-        if value < 4 then release_child(child, state) end
+        if value < 4 then
+          release_child(child, state)
+          more = more + RELEASED
+        end
       end
     end
   end
-  return #children
+  return #children, more
 end
 
 local KINDS = { DONE, DEAD, CANCELLED, REMOVED }
@@ -90,40 +95,59 @@ local function drop_links(id, most)
   return count
 end
 
--- One turn of the first in the line. @return how many links it has looked at, 1 at least
-local function take_turn(entry, most)
-  local kind, id, count = string.sub(entry, 1, 1), string.sub(entry, 2), 0
-  local is_over = false
-  if kind ~= 'u' then
-    count = close_links(id, kind, most)
-    is_over = count < most
-  elseif not is_ending(id) then
-    count = drop_links(id, most)
-    is_over = count < most
-    if is_over then redis.call('HDEL', K.waits, id) end
+-- What this call has settled, in units of STEP.
+local spent = 0
+
+-- Settles an entry as far as that costs so much. @return whether it is settled
+local function settle_some(entry, budget)
+  local kind, id, count, more = string.sub(entry, 1, 1), string.sub(entry, 2), 0, 0
+  if kind == 'u' and is_ending(id) then
+    spent = spent + 1
+    return false
   end
-  if is_over then redis.call('ZREM', K.settling, entry) else join_line(entry) end
-  return math.max(1, count)
+  local most = math.ceil(budget / (kind == 'u' and 1 or 1 + (kind == DONE and RELEASED or CANCELS)))
+  if kind == 'u' then count = drop_links(id, most) else count, more = close_links(id, kind, most) end
+  spent = spent + math.max(1, count + more)
+  if count == most then return false end
+  if kind == 'u' then redis.call('HDEL', K.waits, id) end
+  return true
 end
 
--- Settles up to so many links. @return whether there are more
-local function settle(limit)
+local function may_settle() return spent < STEP and read_bytes < LARGE end
+
+-- Settles what this call has ended; what is too much for it joins the line.
+local function settle()
+  while unsettled[next_unsettled] do
+    local entry = unsettled[next_unsettled]
+    next_unsettled = next_unsettled + 1
+    if not may_settle() or not settle_some(entry, STEP - spent) then join_line(entry) end
+  end
+end
+
+-- One turn of an entry of the line.
+local function take_turn(entry)
+  if settle_some(entry, TURN) then redis.call('ZREM', K.settling, entry) else join_line(entry) end
+  settle()
+end
+
+-- Settles some of the line. @return whether there is more
+local function settle_line()
   if not has_waits() then return false end
-  local looked = 0
-  while looked < limit and read_bytes < LARGE do
+  while may_settle() do
     local entry = redis.call('ZRANGE', K.settling, 0, 0)[1]
     if not entry then return false end
-    looked = looked + take_turn(entry, math.min(TURN, limit - looked))
+    take_turn(entry)
   end
   return redis.call('EXISTS', K.settling) == 1
 end
 
 -- A job lives again, or is linked anew, of whose earlier end something is left in the line: that is done now.
 local function settle_all_of(id)
-  if not has_line() then return end
+  if not unsettled[next_unsettled] and not has_line() then return end
   local name = QUEUE
+  settle()
   for _, kind in ipairs({ DONE, DEAD, CANCELLED, REMOVED, 'u' }) do
-    while redis.call('ZSCORE', K.settling, kind .. id) do take_turn(kind .. id, STEP) end
+    while redis.call('ZSCORE', K.settling, kind .. id) do take_turn(kind .. id) end
   end
   if name then at(name) end
 end

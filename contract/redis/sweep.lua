@@ -22,6 +22,7 @@
 
 local limit, most_schedules = math.min(HEAD[5], 250), HEAD[6]
 local MOST_QUEUES = 50 -- in one call
+local KEEP_CLAIMS = 600000 -- ms
 local promoted, expired, lost, forgotten, settled, more = 0, 0, {}, 0, 0, 0
 may_write()
 
@@ -85,17 +86,21 @@ local function expire()
   end
 end
 
--- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind.
+-- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind. @return when to look again
 local function forget_claims()
+  local next_look = KEEP_CLAIMS + 1
   for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
     local _, list = cmsgpack.unpack_one(redis.call('HGET', K.claims, worker))
-    if math.abs(NOW - list[2]) > 600000 then redis.call('HDEL', K.claims, worker) end
+    if math.abs(NOW - list[2]) > KEEP_CLAIMS then
+      redis.call('HDEL', K.claims, worker)
+      next_look = SOON
+    end
   end
+  return redis.call('EXISTS', K.claims) == 1 and NOW + next_look or math.huge
 end
 
--- When there is more to do in the queue.
-local function note_next(has_backlog)
-  local soonest = has_backlog and NOW or math.huge
+-- When there is more to do in the queue: then, or sooner.
+local function note_next(soonest)
   local function sooner(key, kept)
     local time = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
     if time then soonest = math.min(soonest, time + kept) end
@@ -114,16 +119,15 @@ local function sweep_queue()
   promote()
   end_leases()
   expire()
-  forget_claims()
-  local has_backlog = false
+  local again = forget_claims()
   flush_queue()
   if GROUPED then
     local limits = limits_of(true)
-    has_backlog = move_backlog(limits)
+    if move_backlog(limits) then again = NOW end
     forgotten = forgotten + limits.forget_groups(limit - forgotten)
   end
   forgotten = forgotten + forget_keys(limit - forgotten)
-  note_next(has_backlog)
+  note_next(again)
 end
 
 local count = 0
@@ -137,7 +141,8 @@ for _, key in ipairs({ K.due, K.ends }) do
   end
   if count >= MOST_QUEUES then more = 1 end
 end
-if settle(STEP) then more = 1 end
+settle()
+if settle_line() then more = 1 end
 flush()
 if read_bytes >= LARGE or math.max(promoted, #lost / 4, expired, forgotten) >= limit then more = 1 end
 

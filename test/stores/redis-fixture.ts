@@ -35,6 +35,30 @@ export async function keysOf(client: Redis | Cluster, prefix: string): Promise<s
   return found
 }
 
+const READS: Readonly<Record<string, readonly [command: string, ...string[]]>> = {
+  string: ['GET'],
+  hash: ['HGETALL'],
+  set: ['SMEMBERS'],
+  zset: ['ZRANGE', '0', '-1'],
+  list: ['LRANGE', '0', '-1'],
+}
+
+/** All that the key holds, names and values in a row, without scores. */
+export async function contentOf(client: Redis, key: string): Promise<Buffer> {
+  const type = await client.type(key)
+  const [command, ...rest] = READS[type] ?? []
+  if (command === undefined) throw new Error(`${key} is a ${type}`)
+  const answer: unknown = await client.callBuffer(command, key, ...rest)
+  const parts: unknown[] = Array.isArray(answer) ? answer : [answer]
+  return Buffer.concat(parts.filter((part) => Buffer.isBuffer(part)))
+}
+
+/** How many bytes these keys hold, without what Redis needs for itself. */
+export async function bytesOf(client: Redis, keys: readonly string[]): Promise<number> {
+  const contents = await Promise.all(keys.map((key) => contentOf(client, key)))
+  return contents.reduce((sum, content) => sum + content.length, 0)
+}
+
 export async function removePrefix(url: string, prefix: string): Promise<void> {
   const client = connect(url)
   try {

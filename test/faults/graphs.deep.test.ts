@@ -1,1 +1,0 @@
-import './graphs.test.ts'
