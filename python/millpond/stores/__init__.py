@@ -16,7 +16,7 @@ SCHEMES: Final = ("sqlite:", "postgres:", "postgresql:", "redis:", "rediss:")
 
 
 def open_store(url: str | Sequence[str], **options: Any) -> Store:
-    """`sqlite:PATH`, `postgres://…` (option `schema`), `redis://…` (options `prefix`, `partitions`). Several URLs of one kind are one store
+    """`sqlite:PATH`, `postgres://…` (option `schema`), `redis://…` (option `prefix`). Several URLs of one kind are one store
     whose queues are spread over them: contract/shards.md. `shards=8` spreads them over that many prefixes of one Redis.
 
     Errors: `UnknownScheme`, `DriverMissing`, `InvalidOption`, `ShardMismatch`.

@@ -19,13 +19,15 @@ from redis.retry import Retry
 from millpond.contract import read
 from millpond.errors import LostAnswer, MillpondError
 from millpond.store import Clock
-from millpond.stores.redis.routing import Part, shared_key
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 CALL_TIMEOUT: Final = 10.0
 WAIT: Final = 0.05
 MOST_ITEMS: Final = 500
+MOST_CHANGES: Final = 200
+"""Items of calls that read and write much for each, such as `cancel`."""
 Argument: TypeAlias = bytes | str | int
 
 # The call did nothing, and may succeed later.
@@ -42,24 +44,21 @@ class Script:
     name: str
     text: str
     sha: str
-    keys: tuple[str, ...]
-    """The names of its keys, in order."""
 
 
 @cache
 def script(name: str) -> Script:
     source = read(f"redis/{name}.lua")
     text = re.sub(r"^-- @include (\S+)$", lambda match: read(f"redis/{match[1]}"), source, flags=re.MULTILINE)
-    keys = re.search(r"^-- KEYS: (.*(?:\n-- {6,}.*)*)$", source, flags=re.MULTILINE)
-    return Script(name, text, hashlib.sha1(text.encode()).hexdigest(), tuple(keys[1].replace("\n--", " ").split()) if keys else ())
+    return Script(name, text, hashlib.sha1(text.encode()).hexdigest())
 
 
 class Connection:
     def __init__(self, url: str, prefix: str, origin: str, clock: Clock | None) -> None:
         self._origin, self._clock, self.closed = origin, clock, False
-        self.channel = shared_key(prefix, "bells")
-        self.settle: Callable[[Part, Sequence[Any]], None] = lambda _part, _told: None
-        """Does what scripts tell about links."""
+        self.start = f"{{{prefix}}}:"
+        """With which all keys begin."""
+        self.channel = f"{self.start}bells"
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.
         try:
@@ -75,43 +74,24 @@ class Connection:
     def now(self) -> int | None:
         return self._clock() if self._clock else None
 
-    def on_part(
-        self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
+    def script(
+        self, name: str, queue: str | None = None, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
     ) -> Any:
-        """Calls a script on a partition. `again`: the same call may have taken effect before."""
-        answer, links = self.told(name, part, head, items, again)
-        if links:
-            self.settle(part, links)
-        return answer
-
-    def told(
-        self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
-    ) -> tuple[Any, Sequence[Any]]:
-        """As `on_part`, and what the script tells about links, which is left to the caller."""
+        """Calls a script. `queue`: that it is at; None: it finds the queues by the jobs. `again`: the same call may have taken effect before."""
         called = script(name)
-        packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head])
-        keys = [part.key(key) for key in called.keys]
-        answer = self.repeat(lambda lost: self._once(called, keys, [packed, "1" if lost or again else "0", *items]))
-        has_links = bool(answer) and isinstance(answer[-1], list) and answer[-1][:1] == [b"links"]
-        return (answer[:-1], answer[-1][1:]) if has_links else (answer, [])
+        packed = msgpack.packb([self.now(), self.channel, self._origin, queue, *head])
+        return self.repeat(lambda lost: self._once(called, [packed, "1" if lost or again else "0", *items]))
 
-    def on_keys(self, name: str, keys: Sequence[str], items: Sequence[Argument]) -> Any:
-        """Calls a script that has neither a head nor a mark for repetition."""
-        return self.repeat(lambda _: self._once(script(name), keys, items))
-
-    def on_many_keys(self, name: str, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[Any]:
-        """Many calls of such a script at once."""
-
-        def once(_: bool) -> list[Any]:
-            called = script(name)
-            pipeline = self.client.pipeline(transaction=False)
-            pipeline.execute_command("SCRIPT LOAD", called.text)
-            for keys, items in calls:
-                pipeline.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
-            answers: list[Any] = pipeline.execute()
-            return answers[1:]
-
-        return self.repeat(once)
+    def in_chunks(self, items: Sequence[T], call: Callable[[Sequence[T]], Sequence[A]], most: int = MOST_ITEMS) -> list[A]:
+        """An answer per item, in as many calls as they take. `call` answers the first ones at least: where jobs are large, the others are
+        sent again."""
+        answers: list[A] = []
+        while len(answers) < len(items):
+            more = call(items[len(answers) : len(answers) + most])
+            if not more:
+                raise MillpondError("StoreFailed", "the server answered nothing")
+            answers += more
+        return answers
 
     def command(self, *words: Argument) -> Any:
         return self.repeat(lambda _: self.client.execute_command(*words))
@@ -133,11 +113,11 @@ class Connection:
                     raise kind(_code_of(error), str(error)) from error
             time.sleep(WAIT)
 
-    def _once(self, called: Script, keys: Sequence[str], items: Sequence[Argument]) -> Any:
+    def _once(self, called: Script, items: Sequence[Argument]) -> Any:
         try:
-            return self.client.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
+            return self.client.execute_command("EVALSHA", called.sha, 1, self.start, *items)
         except exceptions.NoScriptError:
-            return self.client.execute_command("EVAL", called.text, len(keys), *keys, *items)
+            return self.client.execute_command("EVAL", called.text, 1, self.start, *items)
 
 
 def _code_of(error: exceptions.RedisError) -> str:

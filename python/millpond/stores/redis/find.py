@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from millpond.jobs import Record
-from millpond.stores.redis.connection import MOST_ITEMS, chunks
-from millpond.stores.redis.registry import Registry
-from millpond.stores.redis.routing import Part
+from millpond.stores.redis.connection import Connection, chunks
 from millpond.stores.redis.wire import DESCRIBED, described, to_bytes
 
 
-def find(registry: Registry, ids: Sequence[str]) -> Sequence[Record | None]:
-    found = _found(registry, ids)
-    return [found[id][1][0] if id in found else None for id in ids]
+def find(connection: Connection, ids: Sequence[str]) -> Sequence[Record | None]:
+    def ask(some: Sequence[str]) -> list[Record | None]:
+        # Where jobs are large, the last ones are left to another call.
+        late, *told = connection.script("find", None, [], [to_bytes(id) for id in some])
+        found = {record.id: record for record, *_ in (described(each) for each in chunks(told, DESCRIBED))}
+        return [found.get(id) for id in some[: len(some) - late]]
+
+    return connection.in_chunks(ids, ask)
 
 
-def _found(registry: Registry, ids: Sequence[str]) -> dict[str, tuple[Part, tuple[Record, int, int]]]:
-    return {
-        job[0].id: (part, job)
-        for part, _, answer in ask(registry, "find", ids)
-        for job in (described(part.queue, each) for each in chunks(answer, DESCRIBED))
-    }
-
-
-def ahead(registry: Registry, id: str) -> int | None:
-    return next((answer[0] for _, _, answer in ask(registry, "ahead", [id]) if answer[0] >= 0), None)
-
-
-def ask(registry: Registry, name: str, ids: Sequence[str]) -> Iterator[tuple[Part, Sequence[str], list[Any]]]:
-    """Calls a script with ids in the partitions that know them."""
-    for part, known in registry.locate(ids).items():
-        left: Sequence[str] = known
-        while left:
-            chunk = left[:MOST_ITEMS]
-            answer = registry.connection.on_part(name, part, [], [to_bytes(id) for id in chunk])
-            # Where jobs are large, the last ones are left to another call.
-            done = len(answer)
-            if name == "find":
-                late, *answer = answer
-                done = len(chunk) - late
-            yield part, chunk[:done], answer
-            left = left[done:]
+def ahead(connection: Connection, id: str) -> int | None:
+    (count,) = connection.script("ahead", None, [], [to_bytes(id)])
+    return None if count < 0 else int(count)

@@ -1,34 +1,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgpack
 
 from millpond.jobs import JobUpdate, UpdateOutcome
-from millpond.stores.redis.connection import MOST_ITEMS
+from millpond.stores.redis.connection import MOST_CHANGES, Connection
 from millpond.stores.redis.notifier import Notifier
-from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.wire import encoded, to_bytes
 
-OUTCOMES: Final[tuple[UpdateOutcome, ...]] = ("updated", "running", "done", "dead", "cancelled", None)
-"""What the answers of the script mean; the last one is −1."""
+UNCHANGED: Final[tuple[UpdateOutcome, ...]] = (None, "running", "done", "dead", "cancelled", None)
+"""What the answers of the script mean that are not the name of a queue; the last one is −1."""
 
 
-def update(registry: Registry, notifier: Notifier, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
-    outcomes: dict[int, UpdateOutcome] = {}
-    for part, known in registry.locate(item.id for item in items).items():
-        here = set(known)
-        left = [at for at, item in enumerate(items) if item.id in here]
-        while left:
-            chunk = left[:MOST_ITEMS]
-            arguments = [each for at in chunk for each in _arguments(items[at])]
-            answer = registry.connection.on_part("update", part, [], arguments)
-            outcomes |= {at: OUTCOMES[outcome] for at, outcome in zip(chunk, answer)}
-            # Where jobs are large, the last ones have no answer, and are sent again.
-            left = left[len(answer) :]
-        notifier.ring("work", part.queue)
-    return [outcomes.get(at) for at in range(len(items))]
+def update(connection: Connection, notifier: Notifier, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
+    def send(some: Sequence[JobUpdate]) -> list[UpdateOutcome]:
+        answers = connection.script("update", None, [], [each for item in some for each in _arguments(item)])
+        for queue in {answer.decode() for answer in answers if isinstance(answer, bytes)}:
+            notifier.ring("work", queue)
+        return [_outcome(answer) for answer in answers]
+
+    return connection.in_chunks(items, send, MOST_CHANGES)
+
+
+def _outcome(answer: Any) -> UpdateOutcome:
+    return "updated" if isinstance(answer, bytes) else UNCHANGED[answer]
 
 
 def _arguments(item: JobUpdate) -> tuple[bytes, bytes, bytes]:

@@ -80,11 +80,13 @@ def list_before(value: bytes) -> tuple[list[Any], bytes]:
 
 def facts(record: bytes) -> dict[str, Any]:
     """What only `update` changes about a job."""
-    fields, rest = list_before(record)
+    start = 1 + record[0]
+    fields, rest = list_before(record[start:])
     data = decoded(rest) or Body("json", "null")
     # What is absent at the end is left out.
     told = dict.fromkeys(_FACTS) | {name: value or None for name, value in zip(_FACTS[4:], fields[4:])}
-    return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data}
+    queue = record[1:start].decode()
+    return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data, "queue": queue}
 
 
 def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
@@ -98,13 +100,13 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
     for place, record in enumerate(records, 1):
         own, attempt, due = told.get(place, (fence, 1, 0))
         fields = facts(record)
-        del fields["place"], fields["cost"], fields["placed_at"], fields["remember"]
+        del fields["queue"], fields["place"], fields["cost"], fields["placed_at"], fields["remember"]
         due_at = due or fields["pushed_at"]
         jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at))
     return jobs
 
 
-def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
+def described(answer: Sequence[Any]) -> tuple[Record, int, int]:
     """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
     id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log, waits = answer
     told, state = facts(packed), state.decode()
@@ -113,7 +115,7 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
     follows = int(due) < 0
     unique = unique_from(told.pop("remember"))
     record = Record(
-        **told, id=to_id(id), queue=queue, state=state, fence=int(fence), attempt=int(attempt),
+        **told, id=to_id(id), state=state, fence=int(fence), attempt=int(attempt),
         due_at=due_at, follows=follows, unique=unique, started_at=int(started) or None,
         finished_at=None if state == "running" else ends or None, error=unpack_error(error),
         log=tuple(log.decode("utf-8", "replace").split("\n")) if log else (),
@@ -121,6 +123,14 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
         waits_for=int(waits[1:]) if waits else None, on_dead="run" if waits and waits[:1] == b"r" else None,
     )  # fmt: skip
     return record, place, {"waiting": placed_at or record.pushed_at, "blocked": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
+
+
+def rate_in(kept: Any) -> Rate | None:
+    return Rate(*(None if each is False else each for each in kept)) if kept else None
+
+
+def start(told: int) -> int | None:
+    return None if told < 0 else told
 
 
 def chosen_by(filter: JobFilter) -> dict[str, Any]:
