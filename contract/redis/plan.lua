@@ -54,13 +54,13 @@ local function plan_refusal(ids, links)
   local in_call, may_fail = {}, false
   for i, id in ipairs(ids) do
     enter_queue(queues[of and of[i] or 1])
-    in_call[id] = true
     local given = links and links[i]
     local key = all_values[which and which[i] or 1][7]
     may_fail = may_fail or Q.room < math.huge or given and (given[3] or key and #given[1] > 0)
     for _, parent in ipairs(not may_fail and given and ids_in(given[1]) or {}) do
       may_fail = may_fail or not in_call[parent]
     end
+    in_call[id] = true
   end
   if not may_fail then return nil end
   for i, id in ipairs(ids) do
