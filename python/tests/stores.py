@@ -59,7 +59,7 @@ def fresh_place(name: str, folder: Path) -> Place:
         return Place(name, lambda clock: SqliteStore(path, *([clock] if clock else [])))
     if name == "postgres":
         return Place(name, lambda clock: PostgresStore(server("postgres"), token, clock))
-    return Place(name, lambda clock: RedisStore(server("redis"), token, 1, clock))
+    return Place(name, lambda clock: RedisStore(server("redis"), token, clock))
 
 
 def job(queue: str = "q", **more: Any) -> NewJob:

@@ -10,15 +10,9 @@ import pytest
 import redis
 
 from millpond.stores.redis import RedisStore
-from millpond.stores.redis.routing import part_of, shared_key
 from tests.stores import Clock, fresh_place, server
 from tests.test_lifecycle import replay
 from tests.vectors import Case, label, load
-
-
-def _name_of(prefix: str, key: str) -> str:
-    queue, colon, name = key.rpartition(":")
-    return part_of(prefix, queue, 0).key(name) if colon else shared_key(prefix, key)
 
 
 def _kept_in(client: Any, key: str) -> Case:
@@ -44,7 +38,7 @@ def test_redis_keys(case: Case, tmp_path: Path) -> None:
     try:
         replay(store, clock, case)
         for key, expected in case["keys"].items():
-            actual = _kept_in(client, _name_of(store._registry.prefix, key))
+            actual = _kept_in(client, store._connection.start + key)
             assert actual.keys() == expected.keys(), key
             assert all(_is_as(actual[name], value) for name, value in expected.items()), (key, actual, expected)
     finally:

@@ -23,7 +23,7 @@ def cancel(connection: Connection, notifier: Notifier, ids: Sequence[str]) -> Se
 
 def _told(notifier: Notifier, id: str, answer: Any) -> State | None:
     if not isinstance(answer, list):
-        return STATES[answer]
+        return STATES[int(answer)]
     how, queue = answer[0], answer[1].decode()
     notifier.ring("cancelled", queue, (id,))
     notifier.ring("finished", queue, (id,))

@@ -126,7 +126,10 @@ def described(answer: Sequence[Any]) -> tuple[Record, int, int]:
 
 
 def rate_in(kept: Any) -> Rate | None:
-    return Rate(*(None if each is False else each for each in kept)) if kept else None
+    if not kept:
+        return None
+    count, per, *burst = kept
+    return Rate(count, per, (burst[0] if burst else None) or None)
 
 
 def start(told: int) -> int | None:
