@@ -1,7 +1,7 @@
 /** Pushes to a store with parts: calls of one `pushMany` that share a call of the store do not wait for each other. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Pusher } from '../../src/pond/pusher.ts'
+import { Pusher } from '../../src/pond/push/pusher.ts'
 import { newJobs } from '../support/jobs.ts'
 import { storeOf } from './suite.ts'
 
