@@ -29,7 +29,6 @@ export type {
   UpdateAllOptions,
   UpdateFilter,
 } from './pond/bulk-options.ts'
-export type { Callback, PushedWithCallback } from './pond/callback.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { Graph, GraphNode, GraphOptions } from './pond/graph.ts'
 export type { ResultOptions } from './pond/internals.ts'
@@ -37,7 +36,6 @@ export type { IsolateOptions } from './pond/isolate-options.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export type { FilterOptions, JobsOptions, PageOptions } from './pond/listing.ts'
 export { Millpond, type PondCloseReport } from './pond/millpond.ts'
-export type { OnceOptions } from './pond/once.ts'
 export type {
   CommonOptions,
   MemoryOptions,
@@ -58,8 +56,10 @@ export {
   type QueuePlan,
   type QueuePlanOptions,
 } from './pond/plan.ts'
-export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
-export type { GraphJob, GraphJobOptions, PushAllOptions } from './pond/push-all.ts'
+export type { Callback, PushedWithCallback } from './pond/push/callback.ts'
+export type { OnceOptions } from './pond/push/once.ts'
+export type { Pushed, PushManyOptions, PushOptions } from './pond/push/options.ts'
+export type { GraphJob, GraphJobOptions, PushAllOptions } from './pond/push/push-all.ts'
 export type { Queue } from './pond/queue.ts'
 export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
 export type { ScheduleOptions } from './pond/schedule-options.ts'

@@ -181,7 +181,7 @@ export interface Capabilities {
   keys: boolean
   /** `once` of a push: keys that are remembered, replace jobs or make them follow. */
   once: boolean
-  /** `after`, `onDead` and `within` of a push, `whole`, and `relatives`. */
+  /** `after`, `onDead` and `partOf` of a push, `whole`, and `relatives`. */
   graphs: boolean
   /** Results and progress are kept. Where false, they are dropped. */
   results: boolean

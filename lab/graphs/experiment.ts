@@ -1,6 +1,6 @@
 /** Graphs: what it takes to store one whole, beside a plain push of as many jobs, and how soon a child starts after the last of its parents. */
 import { Millpond } from '../../src/index.ts'
-import type { GraphJob } from '../../src/pond/push-all.ts'
+import type { GraphJob } from '../../src/pond/push/push-all.ts'
 import { atMost } from '../bars.ts'
 import type { Experiment, Row } from '../experiment.ts'
 import { some, whole } from '../flags.ts'

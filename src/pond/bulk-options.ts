@@ -9,7 +9,7 @@ import type { BulkChange, JobFilter } from '../values/operations/requests.ts'
 import { checkOptions, defined, isFunction, isInteger, isSignal, type Rules } from '../values/options/options.ts'
 import { type Duration, milliseconds, shown } from '../values/time/duration.ts'
 import { FILTER_RULES, type FilterOptions, filterOf } from './listing.ts'
-import { timeOf } from './push.ts'
+import { timeOf } from './push/options.ts'
 
 /** All that is given must hold. */
 export interface RequeueFilter extends FilterOptions {

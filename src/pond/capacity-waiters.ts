@@ -13,8 +13,8 @@ import { atEndOfTick } from '../batch/batcher.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
-import { batches, MAX_PUSH } from './push.ts'
-import type { Pusher } from './pusher.ts'
+import type { Pusher } from './push/pusher.ts'
+import { batches, MAX_PUSH } from './push/pusher.ts'
 
 /** Milliseconds. */
 const POLL_INTERVAL = DEFAULTS.producer.poll

@@ -6,7 +6,7 @@ import { needs } from '../values/operations/capabilities.ts'
 import type { Relatives } from '../values/operations/requests.ts'
 import { checkOptions, isInteger } from '../values/options/options.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
-import { MAX_PARENTS } from './links.ts'
+import { MAX_PARENTS } from './push/links.ts'
 
 /** A job in its graph. */
 export interface GraphNode {

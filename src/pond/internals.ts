@@ -9,8 +9,8 @@ import type { WorkerOwner } from '../worker/worker.ts'
 import type { CapacityWaiters } from './capacity-waiters.ts'
 import type { KnownSettings } from './known-settings.ts'
 import type { PondWorkers } from './pond-workers.ts'
-import type { Pusher } from './pusher.ts'
-import type { UnsettledPushes } from './unsettled-pushes.ts'
+import type { Pusher } from './push/pusher.ts'
+import type { UnsettledPushes } from './push/unsettled-pushes.ts'
 
 export interface ResultOptions {
   /** How long to wait; 0 to 24 days, no limit unless given. */

@@ -10,7 +10,7 @@ import type { JobFilter, ListedRecord } from '../values/operations/requests.ts'
 import { checkOptions, defined, isInteger, type Rules } from '../values/options/options.ts'
 import { checkKey } from '../values/settings/names.ts'
 import { shown } from '../values/time/duration.ts'
-import { timeOf } from './push.ts'
+import { timeOf } from './push/options.ts'
 
 export interface PageOptions {
   /** Most entries of a page; 1 to 1,000, 100 unless given. */

@@ -53,6 +53,8 @@ export interface RedisOptions {
   wait?: number | undefined
   /** Milliseconds until a call without an answer rejects; 100 to 600,000, 5,000 unless set. */
   timeout?: number | undefined
+  /** So many stores, with the prefixes `PREFIX.0` and on, of which each has some of the queues: docs/shards.md; 1 unless set. */
+  shards?: number | undefined
   /** The one host of the URL is a node of a cluster. */
   cluster?: boolean | undefined
   /** The database's number. */

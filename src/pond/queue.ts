@@ -27,14 +27,16 @@ import {
   type UpdateAllOptions,
   type UpdateFilter,
 } from './bulk-options.ts'
-import { type Callback, type PushedWithCallback, pushWithCallback } from './callback.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { handlerOf } from './isolate-options.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type FilterOptions, type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
-import { Producer, registerProducer } from './producer.ts'
-import { Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import { type Callback, type PushedWithCallback, pushWithCallback } from './push/callback.ts'
+import type { Pushed, PushManyOptions, PushOptions } from './push/options.ts'
+import { Preparer } from './push/preparer.ts'
+import { Producer, registerProducer } from './push/producer.ts'
+import { UnsentSettings } from './push/unsent-settings.ts'
 import {
   checkQueueOptions,
   checkSettingNames,
@@ -49,7 +51,6 @@ import {
 } from './queue-options.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { removeJobs, requeueDead } from './steps.ts'
-import { UnsentSettings } from './unsent-settings.ts'
 import { jobUpdate, type UpdateOptions } from './update.ts'
 import { type BatchWorkOptions, type IsolatedWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 

@@ -6,7 +6,7 @@ import type { Timing } from '../values/schedules/records.ts'
 import { MISSED, type Missed } from '../values/schedules/records.ts'
 import { timesOf } from '../values/schedules/times.ts'
 import { type Duration, milliseconds } from '../values/time/duration.ts'
-import { type PushOptions, timeOf } from './push.ts'
+import { type PushOptions, timeOf } from './push/options.ts'
 
 /** What each job of a schedule is pushed with. */
 type JobOptions = Pick<PushOptions, 'priority' | 'key' | 'group' | 'cost' | 'attempts' | 'timeout'>

@@ -9,7 +9,7 @@ import { needs } from '../values/operations/capabilities.ts'
 import type { JobUpdate } from '../values/operations/requests.ts'
 import { checkOptions, defined, isInteger, type Rules } from '../values/options/options.ts'
 import { type Duration, milliseconds } from '../values/time/duration.ts'
-import { timeOf } from './push.ts'
+import { timeOf } from './push/options.ts'
 
 /** What is unset stays. */
 export interface UpdateOptions<Data = unknown> {

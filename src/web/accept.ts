@@ -6,7 +6,7 @@
  *                                                         └─► 409   └─ Prefer: wait ─► final in time: 200, the job with its result
  */
 
-import type { Pushed, PushOptions } from '../pond/push.ts'
+import type { Pushed, PushOptions } from '../pond/push/options.ts'
 import type { Queue } from '../pond/queue.ts'
 import { MAX_PAYLOAD } from '../values/encoding/encoding.ts'
 import { isMillpondError } from '../values/errors/errors.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { isMillpondError } from '../../src/index.ts'
-import { inOrder } from '../../src/pond/job-order.ts'
+import { inOrder } from '../../src/pond/push/job-order.ts'
 
 const circleOf = (parents: number[][]): string => {
   try {

@@ -1,6 +1,6 @@
 /** `millpond push` */
 
-import type { PushOptions } from '../../pond/push.ts'
+import type { PushOptions } from '../../pond/push/options.ts'
 import type { Queue } from '../../pond/queue.ts'
 import { checkId } from '../../values/jobs/ids.ts'
 import { defined } from '../../values/options/options.ts'

@@ -1,6 +1,6 @@
 /** Jobs that wait for each other. */
 
-import type { GraphJob } from '../../pond/push-all.ts'
+import type { GraphJob } from '../../pond/push/push-all.ts'
 import { MillpondError } from '../../values/errors/errors.ts'
 import { isId } from '../../values/jobs/ids.ts'
 import { parentsFrom } from '../../values/jobs/parent-jobs.ts'

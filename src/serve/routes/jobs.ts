@@ -1,6 +1,6 @@
 /** Pushing, following and cancelling. */
 
-import type { PushOptions } from '../../pond/push.ts'
+import type { PushOptions } from '../../pond/push/options.ts'
 import { prefersEvents } from '../../values/encoding/accept.ts'
 import { isMillpondError } from '../../values/errors/errors.ts'
 import { isId, newId } from '../../values/jobs/ids.ts'

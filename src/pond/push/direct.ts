@@ -1,12 +1,14 @@
-/** Pushes of all jobs or none, in one call of the store or in a transaction of the caller. */
+/** Pushes that go past the pusher: all jobs of a call or none, and those inside a transaction of the caller. */
 
-import { MillpondError } from '../values/errors/errors.ts'
-import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
-import { DEFAULTS } from '../values/settings/contract-defaults.ts'
-import type { QueueSettings } from '../values/settings/settings.ts'
-import type { PondInternals } from './internals.ts'
-import { bytesOf, type Pushed } from './push.ts'
-import { pushInTransaction } from './transaction-push.ts'
+import type { Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import { lacking } from '../../values/operations/capabilities.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
+import type { QueueSettings } from '../../values/settings/settings.ts'
+import type { PondInternals } from '../internals.ts'
+import type { Pushed } from './options.ts'
+import { bytesOf } from './pusher.ts'
 
 const MAX_JOBS = DEFAULTS.graph.jobs
 const MAX_BYTES = DEFAULTS.graph.bytes
@@ -67,4 +69,31 @@ function checkSize(members: readonly Member[]): void {
   if (bytes <= MAX_BYTES) return
   const message = `the jobs of one call may have ${MAX_BYTES} bytes together, a parent counted as 36; got ${bytes}`
   throw new MillpondError('PayloadTooLarge', `${message}. Push fewer at once, or keep large data elsewhere`)
+}
+
+interface Given {
+  tx: unknown
+  jobs: readonly NewJob[]
+  /** All of the jobs or none. */
+  whole?: boolean
+}
+
+/**
+ * Inside a transaction of the caller, which commits or rolls back. Nothing is emitted: the jobs come to be with its commit.
+ * @param sources of the queues of all jobs
+ * @throws NotSupported, TransactionMismatch, `Store…`
+ */
+export async function pushInTransaction(
+  store: Store,
+  sources: Iterable<Pick<Source, 'told' | 'unsent'>>,
+  given: Given,
+): Promise<PushOutcome[]> {
+  const { transactions } = store
+  if (transactions === undefined) throw lacking(store, 'transactions', 'tx')
+  const settings: QueueSettings[] = []
+  for (const source of sources) {
+    if (!transactions.takesSettings) await source.told()
+    if (source.unsent !== undefined) settings.push(source.unsent)
+  }
+  return transactions.push({ ...given, ...(settings.length > 0 && { settings }) })
 }

@@ -1,11 +1,11 @@
 /** What a push says about its key beyond "one live job": contract/operations.md, "Once for a while". */
 
-import type { Store } from '../store.ts'
-import { MillpondError } from '../values/errors/errors.ts'
-import type { Once } from '../values/jobs/records.ts'
-import { needs } from '../values/operations/capabilities.ts'
-import { checkOptions, defined, isBoolean, type Rules } from '../values/options/options.ts'
-import { type Duration, milliseconds } from '../values/time/duration.ts'
+import type { Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import type { Once } from '../../values/jobs/records.ts'
+import { needs } from '../../values/operations/capabilities.ts'
+import { checkOptions, defined, isBoolean, type Rules } from '../../values/options/options.ts'
+import { type Duration, milliseconds } from '../../values/time/duration.ts'
 
 /** What the key of a push does beyond "one live job". */
 export interface OnceOptions {

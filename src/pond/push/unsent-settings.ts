@@ -1,7 +1,7 @@
 /** The settings that a queue object was opened with, until the store has them. */
 
-import { type QueueSettings, setsNothing } from '../values/settings/settings.ts'
-import type { KnownSettings } from './known-settings.ts'
+import { type QueueSettings, setsNothing } from '../../values/settings/settings.ts'
+import type { KnownSettings } from '../known-settings.ts'
 
 export class UnsentSettings {
   readonly #known: KnownSettings

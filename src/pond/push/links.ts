@@ -1,13 +1,13 @@
 /** The jobs that a pushed one waits for: contract/graphs.md. */
 
-import type { Store } from '../store.ts'
-import { MillpondError } from '../values/errors/errors.ts'
-import { checkId, isId } from '../values/jobs/ids.ts'
-import type { NewJob, OnDead } from '../values/jobs/records.ts'
-import { needs } from '../values/operations/capabilities.ts'
-import type { Rules } from '../values/options/options.ts'
-import { DEFAULTS } from '../values/settings/contract-defaults.ts'
-import { kindOf } from '../values/time/duration.ts'
+import type { Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { checkId, isId } from '../../values/jobs/ids.ts'
+import type { NewJob, OnDead } from '../../values/jobs/records.ts'
+import { needs } from '../../values/operations/capabilities.ts'
+import type { Rules } from '../../values/options/options.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
+import { kindOf } from '../../values/time/duration.ts'
 import type { OnceOptions } from './once.ts'
 
 export interface LinkOptions {

@@ -9,11 +9,16 @@
  * pushes of all jobs or none.
  */
 
-import type { BatcherLimits } from '../batch/batcher.ts'
-import { KeyedBatcher } from '../batch/keyed-batcher.ts'
-import type { Store } from '../store.ts'
-import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
-import { batches, bytesOf, MAX_PUSH, type Pushed } from './push.ts'
+import type { BatcherLimits } from '../../batch/batcher.ts'
+import { KeyedBatcher } from '../../batch/keyed-batcher.ts'
+import type { Store } from '../../store.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
+import { linkBytes } from './links.ts'
+import type { Pushed } from './options.ts'
+
+/** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
+export const MAX_PUSH = { items: DEFAULTS.producer.maxItems, bytes: DEFAULTS.producer.maxBytes }
 
 /** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
 const PATIENCE = 100
@@ -131,3 +136,24 @@ function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): 
 
 const isStored = ({ status }: PushOutcome): boolean =>
   status === 'pushed' || status === 'existing' || status === 'replaced'
+
+/** Roughly the bytes of a job's data and parents: a text is counted in UTF-16 units. */
+export function bytesOf(job: NewJob): number {
+  return job.data.body.length + linkBytes(job)
+}
+
+/** Cuts jobs into batches of a size that one call carries. */
+export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
+  let from = 0
+  let bytes = 0
+  for (const [at, job] of jobs.entries()) {
+    const more = bytesOf(job)
+    if (at > from && (at - from === MAX_PUSH.items || bytes + more > MAX_PUSH.bytes)) {
+      yield jobs.slice(from, at)
+      from = at
+      bytes = 0
+    }
+    bytes += more
+  }
+  if (from < jobs.length) yield jobs.slice(from)
+}

@@ -2,8 +2,8 @@
  * Pushes of this process with ids of the caller's own that the store has not answered yet. A job that waits for one of them is sent once
  * that is settled, so a parent's push need not be awaited before its child's. Ids that Millpond makes are known only then anyway.
  */
-import type { NewJob } from '../values/jobs/records.ts'
-import type { Pushed } from './push.ts'
+import type { NewJob } from '../../values/jobs/records.ts'
+import type { Pushed } from './options.ts'
 
 interface Unsettled {
   push: Promise<readonly Pushed[]>

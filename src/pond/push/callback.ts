@@ -1,15 +1,15 @@
 /** `pushMany` with a callback: one job that starts when all jobs of the list have ended. */
 
-import { MillpondError } from '../values/errors/errors.ts'
-import { pushCalls } from '../values/runtime/published-calls.ts'
-import { kindOf } from '../values/time/duration.ts'
-import type { PondInternals } from './internals.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { pushCalls } from '../../values/runtime/published-calls.ts'
+import { kindOf } from '../../values/time/duration.ts'
+import type { PondInternals } from '../internals.ts'
+import { pushWhole } from './direct.ts'
 import { MAX_PARENTS } from './links.ts'
+import type { Pushed, PushManyOptions, PushOptions } from './options.ts'
 import type { Producer } from './producer.ts'
-import { publishedPush } from './published-push.ts'
-import type { Pushed, PushManyOptions, PushOptions } from './push.ts'
+import { publishedPush } from './producer.ts'
 import { producerIn, type QueueOf } from './push-all.ts'
-import { pushWhole } from './whole-push.ts'
 
 /** The queue, the data, and options of the callback. `onDead` is `run` unless set: it starts however the others have ended. */
 export type Callback<Data = unknown> = readonly [

@@ -5,18 +5,18 @@
  *                          └─ GraphCycle             └─ with `tx`: inside the caller's transaction
  */
 
-import { MillpondError } from '../values/errors/errors.ts'
-import { isId } from '../values/jobs/ids.ts'
-import type { NewJob } from '../values/jobs/records.ts'
-import { checkOptions } from '../values/options/options.ts'
-import { DEFAULTS } from '../values/settings/contract-defaults.ts'
-import { kindOf } from '../values/time/duration.ts'
-import type { PondInternals } from './internals.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { isId } from '../../values/jobs/ids.ts'
+import type { NewJob } from '../../values/jobs/records.ts'
+import { checkOptions } from '../../values/options/options.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
+import { kindOf } from '../../values/time/duration.ts'
+import type { PondInternals } from '../internals.ts'
+import { pushWhole } from './direct.ts'
 import { inOrder } from './job-order.ts'
 import { MAX_PARENTS } from './links.ts'
+import type { Pushed, PushOptions } from './options.ts'
 import { type Producer, producerOf } from './producer.ts'
-import type { Pushed, PushOptions } from './push.ts'
-import { pushWhole } from './whole-push.ts'
 
 const MAX_JOBS = DEFAULTS.graph.jobs
 

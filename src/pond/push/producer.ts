@@ -1,23 +1,24 @@
 /**
- * The pushes of a queue object, each on one way to the store:
+ * The pushes of a queue object. The path of a push, by the files of this folder:
  *
- *   prepared ──settings known──► the pond's pusher, or its waiters for capacity ──► the outcome, as a result or an error
- *      └─ with `tx` ──► the caller's transaction
+ *   options ──► preparer ──► producer ──► pusher, or the waiters for capacity ──► the store ──► the outcome, as a result or an error
+ *   checked     a job made      │  settings sent, pushes of parents settled
+ *                               └──► direct: all or none (`pushAll`, `callback`), and inside a transaction of the caller
  */
 
-import { MillpondError } from '../values/errors/errors.ts'
-import type { NewJob, PushOutcome } from '../values/jobs/records.ts'
-import { pushCalls } from '../values/runtime/published-calls.ts'
-import type { QueueSettings } from '../values/settings/settings.ts'
-import { kindOf } from '../values/time/duration.ts'
-import type { PondInternals } from './internals.ts'
+import { isMillpondError, MillpondError } from '../../values/errors/errors.ts'
+import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import { type PushCall, pushCalls } from '../../values/runtime/published-calls.ts'
+import type { QueueSettings } from '../../values/settings/settings.ts'
+import { kindOf } from '../../values/time/duration.ts'
+import type { PondInternals } from '../internals.ts'
+import type { QueueOptions } from '../queue-options.ts'
+import { pushInTransaction, pushWhole } from './direct.ts'
 import { keyHeld, parentUnknown } from './links.ts'
-import { publishedPush } from './published-push.ts'
-import { batches, type Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
-import type { QueueOptions } from './queue-options.ts'
-import { pushInTransaction } from './transaction-push.ts'
+import type { Pushed, PushManyOptions, PushOptions } from './options.ts'
+import type { Preparer } from './preparer.ts'
+import { batches } from './pusher.ts'
 import type { UnsentSettings } from './unsent-settings.ts'
-import { pushWhole } from './whole-push.ts'
 
 /** Of queues, which others know by their public side alone. */
 const producers = new WeakMap<object, Producer>()
@@ -235,4 +236,33 @@ function isGraph(jobs: readonly NewJob[]): boolean {
   // Most share one list.
   const parents = new Set(jobs.map(({ after = [] }) => after))
   return [...parents].some((after) => after.some((id) => ids.has(id)))
+}
+
+/** Publishes the push. @param push with the options to use */
+export function publishedPush<Options extends { trace?: string | undefined }, Out extends Pushed | Pushed[]>(
+  queue: string,
+  count: number,
+  options: Options | undefined,
+  push: (options: Options | undefined) => Promise<Out>,
+): Promise<Out> {
+  // What is no object is refused by the push itself.
+  if (options !== undefined && (typeof options !== 'object' || options === null)) return push(options)
+  const call: PushCall = { queue, count, trace: options?.trace, ended: undefined }
+  pushCalls.publish(call)
+  const { trace } = call
+  // The options were of this type, and `trace` is of all of them.
+  const given = trace === options?.trace ? options : ({ ...options, trace } as Options)
+  const pushed = push(given)
+  const { ended } = call
+  if (ended !== undefined) {
+    pushed.then(
+      (out) =>
+        ended(
+          null,
+          [out].flat().map(({ id }) => id),
+        ),
+      (error: unknown) => ended(isMillpondError(error) ? error.code : 'Error', []),
+    )
+  }
+  return pushed
 }

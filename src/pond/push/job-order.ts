@@ -1,5 +1,5 @@
 /** The order in which jobs that wait for each other are pushed: parents before their children. */
-import { MillpondError } from '../values/errors/errors.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 
 /** Places of a circle that the message names. */
 const MAX_NAMED = 20
