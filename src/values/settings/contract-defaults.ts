@@ -102,7 +102,6 @@ export const DEFAULTS = {
     step: 1000,
     jobs: 100_000,
     bytes: 67_108_864,
-    decide: 60_000,
   },
   payload: {
     max: 1_048_576,
