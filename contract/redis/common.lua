@@ -30,7 +30,7 @@
 --   floor      above which fences of queues that come into being are given out; not there: no queue was removed
 --   version    of the form of all data, as version.lua has it
 --   workers, claimed   see heartbeat.lua
---   schedules, scheduleNames, nextFirings   see scheduled.lua
+--   schedules, scheduleNames, nextFirings, removedSchedules   see scheduled.lua
 -- Keys of a queue, `{PREFIX}:QUEUE:NAME`:
 --   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Jobs that stop waiting leave their page, and an empty page goes.
@@ -100,7 +100,7 @@ local visited, order = {}, {}
 local POND = {}
 for name in string.gmatch(
   'jobs states results progress errors links waits settling queues due ends floor version workers claimed '
-    .. 'schedules scheduleNames nextFirings', '%S+') do POND[name] = PREFIX .. name end
+    .. 'schedules scheduleNames nextFirings removedSchedules', '%S+') do POND[name] = PREFIX .. name end
 
 local function keys_of(queue)
   local start = PREFIX .. queue .. ':'

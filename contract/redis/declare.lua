@@ -4,6 +4,7 @@
 -- Head: declared: a list of lists [name, version, when, tz, missed, jitter, from, until, paused, again], absent times false.
 -- In:  the jobs.
 -- Out: the outcomes: created, unknown, same, kept or changed.
+-- Invariant: one that a process declares again, and that nobody has removed, was lost with the server's data: it is made anew.
 
 local DECLARED, MOST_FORMER = 90000, 16 -- ms; versions
 local now = NOW
@@ -14,7 +15,7 @@ local function has(list, version)
 end
 
 local function outcome_of(given, list)
-  if not list then return given[10] and 'unknown' or 'created' end
+  if not list then return given[10] and redis.call('ZSCORE', K.removedSchedules, given[1]) and 'unknown' or 'created' end
   if list[AS_DECLARED] == given[2] then return 'same' end
   if has(list[FORMER], given[2]) and list[SEEN] + DECLARED > now then return 'kept' end
   return 'changed'
@@ -26,6 +27,7 @@ for i, given in ipairs(HEAD[5]) do
   local was, job_before = schedule_of(name)
   local outcome = outcome_of(given, was)
   outcomes[i] = outcome
+  if outcome == 'unknown' then redis.call('ZADD', K.removedSchedules, text(NOW), name) end
   if outcome == 'same' then
     was[SEEN] = now
     put_schedule(name, was, job_before)
@@ -41,6 +43,7 @@ for i, given in ipairs(HEAD[5]) do
       end
     end
     redis.call('ZADD', K.scheduleNames, 0, name)
+    redis.call('ZREM', K.removedSchedules, name)
     put_schedule(name, list, job)
   end
 end

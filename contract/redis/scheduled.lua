@@ -4,6 +4,7 @@
 --              then its encoded data. seenAt: when it was last declared. former: the versions that were replaced, the latest first.
 --   scheduleNames  ZSET of the names, all of score 0
 --   nextFirings  ZSET of names by `nextAt`; none that is paused or never fires again
+--   removedSchedules  ZSET of the names of those that were removed, by when, or by when a process last declared it again: for a day
 
 local AS_DECLARED, WHEN, TZ, MISSED, JITTER, FROM, UNTIL, PAUSED, PLANNED, NEXT, CHANGED, SEEN, LAST, FORMER =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14

@@ -17,6 +17,7 @@ from millpond.store import Store
 MOST_JOBS: Final[int] = DEFAULTS["graph"]["jobs"]
 MOST_BYTES: Final[int] = DEFAULTS["graph"]["bytes"]
 MOST_PARENTS: Final = bound("parents")[1]
+LARGER: Final = "For a larger graph push some jobs first, and let the others wait for their ids (after), or be part of one of them (part_of)"
 ID_BYTES: Final = 36
 """What a parent counts of the bytes of a call."""
 MOST_NAMED: Final = 20
@@ -35,11 +36,12 @@ def push_all(store: Store, jobs: Sequence[NewJob], tx: Any = None) -> list[Pushe
     `tx`: as of `Store.push`. To repeat a call is safe, as its jobs keep their ids.
 
     Errors: `GraphCycle`, `ParentUnknown`, `KeyHeld`, `QueueFull`, `InvalidOption`, `PayloadTooLarge`, and those of `Store.push`."""
-    check_integer(len(jobs), "the number of jobs in a call", 0, MOST_JOBS)
+    if len(jobs) > MOST_JOBS:
+        raise MillpondError("PayloadTooLarge", f"a call that stores all of its jobs or none takes at most {MOST_JOBS}; got {len(jobs)}. {LARGER}")
     size = sum(len(job.data.body) + ID_BYTES * len(job.after) for job in jobs)
     if size > MOST_BYTES:
         message = f"the jobs of one call may have {MOST_BYTES} bytes together, a parent counted as {ID_BYTES}; got {size}"
-        raise MillpondError("PayloadTooLarge", f"{message}. Push fewer at once, or keep large data elsewhere")
+        raise MillpondError("PayloadTooLarge", f"{message}. {LARGER}")
     if not jobs:
         return []
     order = _order(jobs)

@@ -86,7 +86,7 @@ export async function openRedis(
 }
 
 const POND =
-  'jobs states results progress errors links waits settling queues due ends floor version workers claimed schedules scheduleNames nextFirings'.split(
+  'jobs states results progress errors links waits settling queues due ends floor version workers claimed schedules scheduleNames nextFirings removedSchedules'.split(
     ' ',
   )
 

@@ -9,7 +9,7 @@ import { open } from '../../src/stores/redis/index.ts'
 import { within } from '../../src/values/time/within.ts'
 import { claim, first, running } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { ERROR, NULL, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { complete, everything, everythingOfLimits, everythingOfSchedules } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
@@ -237,6 +237,20 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       await worker.close()
       await dispose()
     }
+  })
+
+  onStore('a schedule that the server has lost is made again; one that was removed is not', async (store, prefix) => {
+    const job = { queue: 'q', priority: 4, key: null, group: null, cost: 1, attempts: null, timeout: null, data: NULL }
+    const times = { when: 'every 1h', tz: 'UTC', missed: 'once' as const, jitter: 0, from: null, until: null }
+    const declare = (again: boolean) =>
+      store.operations.declare({ schedules: [{ name: 's', version: '1', ...times, paused: false, again, job }] })
+    assert.deepEqual(await declare(false), ['created'])
+    await removePrefix(url, prefix)
+    assert.deepEqual(await declare(true), ['created'])
+    assert.deepEqual(await declare(true), ['same'])
+    assert.equal(await store.operations.removeSchedule({ name: 's' }), true)
+    assert.deepEqual(await declare(true), ['unknown'])
+    assert.deepEqual(await declare(false), ['created'])
   })
 
   onStore('an ending that is told again in doubt is told what came of it', async (store, prefix) => {

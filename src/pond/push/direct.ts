@@ -12,6 +12,8 @@ import { bytesOf } from './pusher.ts'
 
 const MAX_JOBS = DEFAULTS.graph.jobs
 const MAX_BYTES = DEFAULTS.graph.bytes
+const LARGER =
+  'For a larger graph push some jobs first, and let the others wait for their ids (after), or be part of one of them (partOf)'
 
 /** Outcomes for which a push of all or none stores nothing. */
 const REFUSED: ReadonlySet<PushOutcome['status']> = new Set(['full', 'orphan', 'held', 'failed'])
@@ -62,13 +64,18 @@ function answersOf(
 }
 
 function checkSize(members: readonly Member[]): void {
-  if (members.length > MAX_JOBS) {
-    throw new MillpondError('InvalidOption', `one call takes at most ${MAX_JOBS} jobs; got ${members.length}`)
-  }
+  checkCount(members.length)
   const bytes = members.reduce((sum, { job }) => sum + bytesOf(job), 0)
   if (bytes <= MAX_BYTES) return
   const message = `the jobs of one call may have ${MAX_BYTES} bytes together, a parent counted as 36; got ${bytes}`
-  throw new MillpondError('PayloadTooLarge', `${message}. Push fewer at once, or keep large data elsewhere`)
+  throw new MillpondError('PayloadTooLarge', `${message}. ${LARGER}`)
+}
+
+/** @throws PayloadTooLarge */
+export function checkCount(count: number): void {
+  if (count <= MAX_JOBS) return
+  const message = `a call that stores all of its jobs or none takes at most ${MAX_JOBS}; got ${count}`
+  throw new MillpondError('PayloadTooLarge', `${message}. ${LARGER}`)
 }
 
 interface Given {

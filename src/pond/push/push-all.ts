@@ -9,16 +9,13 @@ import { MillpondError } from '../../values/errors/errors.ts'
 import { isId } from '../../values/jobs/ids.ts'
 import type { NewJob } from '../../values/jobs/records.ts'
 import { checkOptions } from '../../values/options/options.ts'
-import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { kindOf } from '../../values/time/duration.ts'
 import type { PondInternals } from '../internals.ts'
-import { pushWhole } from './direct.ts'
+import { checkCount, pushWhole } from './direct.ts'
 import { inOrder } from './job-order.ts'
 import { MAX_PARENTS } from './links.ts'
 import type { Pushed, PushOptions } from './options.ts'
 import { type Producer, producerOf } from './producer.ts'
-
-const MAX_JOBS = DEFAULTS.graph.jobs
 
 /** As of a push. */
 export interface GraphJobOptions extends Omit<PushOptions, 'after' | 'tx'> {
@@ -53,7 +50,7 @@ export function pushAll(pond: PondInternals, given: unknown, options: PushAllOpt
     pond.assertOpen()
     const { tx } = checkOptions(options, { tx: (value) => value !== null || 'a transaction' }, 'pushAll')
     if (!Array.isArray(given)) throw invalid(`pushAll takes an array of jobs; got ${kindOf(given)}`)
-    if (given.length > MAX_JOBS) throw invalid(`pushAll takes at most ${MAX_JOBS} jobs; got ${given.length}`)
+    checkCount(given.length)
     // All is read here: the caller may change it then.
     const placed = given.map((entry: unknown, at) => placedJob(pond, entry, at, given.length))
     const pushed = pond.pending(checkedAndPushed(pond, placed, tx))

@@ -100,8 +100,8 @@ export const DEFAULTS = {
   },
   graph: {
     step: 1000,
-    jobs: 100_000,
-    bytes: 67_108_864,
+    jobs: 10_000,
+    bytes: 16_777_216,
   },
   payload: {
     max: 1_048_576,
