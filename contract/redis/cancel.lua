@@ -9,7 +9,8 @@
 -- cancel: jobs are not wanted any more.
 -- Head: nothing further.
 -- In:  ids.
--- Out: per id, -1: unknown; 0: done, 1: dead, 2: cancelled already; else a list [how, queue]: 3: cancelled while it waited, was scheduled or
+-- Out: per id, -1: unknown; 0: done, 1: dead, 2: cancelled already; else a list [how, queue]: 3: cancelled while it waited, was scheduled
+--      or
 --      blocked, 4: while it ran. None of the last ones if the jobs are large: send those again.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 

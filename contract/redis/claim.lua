@@ -14,7 +14,8 @@
 --      is done.
 -- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
 --      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer, 2 if it came
---      too late, so that nothing was done. known: 0 if there is no such queue and none was ever removed, so that the server may have lost it,
+--      too late, so that nothing was done. known: 0 if there is no such queue and none was ever removed, so that the server may have lost
+--      it,
 --      3 if there is none, 2 if it has a `running`, `rate` or `groupRate` and is not paused, else 1.
 --      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of
 --      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).

@@ -11,7 +11,8 @@
 --       next false: never again; count: how many of the jobs are its own.
 -- In:  as of `push`.
 -- Out: [made, fate…, outcome…]. made: as of `push`. fate: per firing, 0: stale, 1: fired, 2: its queue has no room, and nothing changed.
---      outcome: as of `push`, of each job of the firings that fired; 0 for those of others. If the same call may have taken effect before, a
+--      outcome: as of `push`, of each job of the firings that fired; 0 for those of others. If the same call may have taken effect before,
+--      a
 --      stale firing of which a job is there was this call's.
 -- Invariant: of the calls that expect the same time, one fires.
 

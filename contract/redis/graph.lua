@@ -10,7 +10,8 @@
 --             be closed; `u` and the id of a job that is gone, whose links are to go
 --
 --   a job ends ──end_parent──► `unsettled` ──settle──► all of its links are closed ──► settled
---                                            └─ there are too many ──► the end of the line ──sweep──► a turn: some more ──► settled, or the end again
+--                                            └─ there are too many ──► the end of the line
+--   the end of the line ──sweep──► a turn: some more ──► settled, or the end again
 --
 -- So a call pays for its own jobs alone, and none in the line waits for another one's thousands.
 

@@ -16,11 +16,13 @@
 -- @include plan.lua
 -- push-full: stores jobs of which some have `once`, or wait for others, or of which all are stored or none.
 -- Head: as of `push`, then: whole; links: nil, or of each job false or a list [count, runs, part]: how many parents it has; whether its
---       onDead is `run`; whether it is part of the work of another job. values: a tenth entry of a list is `once`: [remember, replace, maxWait,
+--       onDead is `run`; whether it is part of the work of another job. values: a tenth entry of a list is `once`: [remember, replace,
+--       maxWait,
 --       follow], each nil where absent; remember: ms after the job's end for which its key is remembered, below 0: after its push.
 -- In:  as of `push`; then the ids of the parents of each job, and behind them that of the job that it is part of.
 -- Out: as of `push`, with further outcomes: 17 bytes: the id of the job that was replaced, and `r`; a list of `orphan` and the id of a
---      parent that the pond does not know, or of `held` and the id of the job that has the key of one that waits; `w`: withheld, as another job of a whole push could not be stored.
+--      parent that the pond does not know, or of `held` and the id of the job that has the key of one that waits; `w`: withheld, as another
+--      job of a whole push could not be stored.
 -- Invariant: as of `push`. All links of the jobs are made in this call.
 
 local whole, links = HEAD[10], HEAD[11]

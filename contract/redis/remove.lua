@@ -11,8 +11,10 @@
 -- Head: states, limit: of the queue, up to so many jobs of these states, one state after the other, each in the order of `list`. whole: the
 --       queue goes as well, once it has no jobs. nil: jobs by their ids.
 -- In:  ids, or nothing.
--- Out: of ids, per job: 0: unknown; 1: it was finished; else a list [how, queue]: 2: it waited, was scheduled or blocked, 3: it ran. None of
---      the last ones if the jobs are large: send those again. Of a queue [removed, more, stopped]: how many; 1: there may be more; 1: one of
+-- Out: of ids, per job: 0: unknown; 1: it was finished; else a list [how, queue]: 2: it waited, was scheduled or blocked, 3: it ran. None
+--      of
+--      the last ones if the jobs are large: send those again. Of a queue [removed, more, stopped]: how many; 1: there may be more; 1: one
+--      of
 --      them was not finished.
 -- Invariant: jobs of the same ids may be pushed again: their fences are above those that were given out.
 

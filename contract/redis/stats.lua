@@ -6,8 +6,10 @@
 -- stats: what people look at.
 -- Head: minutes.
 -- In:  nothing.
--- Out: nothing: there is no such queue; else [map], MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
---      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; lastClaim: ms since a worker of it was last heard of; operator: see
+-- Out: nothing: there is no such queue; else [map], MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms
+--      since the oldest waiting job was due; limits:
+--      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; lastClaim: ms since
+--      a worker of it was last heard of; operator: see
 --      configure.lua; minutes: lists as `record` keeps them, of the last minutes; over 60: of all time. Absent: none.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
 --      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
@@ -85,7 +87,8 @@ end
 local out = {
   paused = settings[1] == '1', capacity = tonumber(settings[2]), counts = counts_now(), totals = totals_now(),
   oldestWaiting = oldest < math.huge and math.max(0, NOW - oldest) or nil,
-  nextStart = 0, lastClaim = claimed and math.max(0, NOW - claimed) or nil, groupsAtLimit = 0, groupsHeld = 0, operator = settings[5] or nil, minutes = {},
+  nextStart = 0, lastClaim = claimed and math.max(0, NOW - claimed) or nil, groupsAtLimit = 0, groupsHeld = 0,
+  operator = settings[5] or nil, minutes = {},
 }
 if settings[4] then
   local grouped = settings[4] == 'groups'

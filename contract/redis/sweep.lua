@@ -13,11 +13,13 @@
 -- sweep: what time alone brings about, in the whole pond.
 -- Head: limit: at most so many jobs of each kind of work; schedules: most schedules that are told.
 -- In:  nothing.
--- Out: [now, promoted, expired, more, next, queues, lost, schedules, changed]. more: 1 if it left something to another call at once. next: ms
+-- Out: [now, promoted, expired, more, next, queues, lost, schedules, changed]. more: 1 if it left something to another call at once. next:
+--      ms
 --      until the next scheduled job is due or schedule fires, or -1. queues: how many there are. lost: a list, four items per lost claim:
 --      id, queue, attempt, 1 if the job is dead. schedules: a list, two items for each that is due, longest due first, then by name: its
 --      name and its value. changed: a list, two items per queue: its name, 1 if jobs began to wait.
--- Invariant: costs what is due, not how many queues, groups or jobs there are. Any number of processes may sweep at once. Afterwards `due` and
+-- Invariant: costs what is due, not how many queues, groups or jobs there are. Any number of processes may sweep at once. Afterwards `due`
+-- and
 --      `ends` tell when there is more to do.
 
 local limit, most_schedules = math.min(HEAD[5], 250), HEAD[6]
@@ -86,7 +88,8 @@ local function expire()
   end
 end
 
--- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind. @return when to look again
+-- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind. @return when to look
+-- again
 local function forget_claims()
   local next_look = KEEP_CLAIMS + 1
   for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do

@@ -4,7 +4,7 @@
  */
 import { MillpondError } from '../values/errors/errors.ts'
 import type { Examine, Finding, SchemaState } from './examination.ts'
-import { shardsIn } from './shards/urls.ts'
+import { shardsIn } from './shard-urls.ts'
 
 interface Doctor {
   examine: Examine

@@ -4,7 +4,7 @@ import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { schemaState } from './doctor.ts'
 import { durableUrl, openStore } from './open.ts'
-import { shardsIn } from './shards/urls.ts'
+import { shardsIn } from './shard-urls.ts'
 
 /** @throws StoreUnavailable: there is no such SQLite file. InvalidOption: memory is empty at the start of a process. As `openStore` does */
 export async function openExisting(url: unknown): Promise<Store> {

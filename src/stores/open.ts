@@ -4,7 +4,7 @@ import type { OpenStore, Store, StoreOptions } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { hasTag } from '../values/runtime/realms.ts'
 import { kindOf } from '../values/time/duration.ts'
-import { shardsIn } from './shards/urls.ts'
+import { shardsIn } from './shard-urls.ts'
 import { observed } from './telemetry.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {

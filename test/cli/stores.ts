@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
+import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
 import { freshPrefix, removePrefix } from '../stores/redis-fixture.ts'
 import { after, scratch } from '../support/cleaning.ts'
 
@@ -26,7 +26,7 @@ export function freshUrl(t: TestContext, kind: Kind): string {
     after(t, () => removePrefix(server, prefix))
     return `${server}?prefix=${prefix}`
   }
-  const schema = takeSchema()
-  after(t, () => giveBackSchema(schema))
+  const schema = newSchema()
+  after(t, () => dropSchema(schema))
   return `${server}?schema=${schema}`
 }

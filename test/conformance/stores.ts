@@ -111,6 +111,7 @@ function sharded(
     sample: 4,
     differs: {
       'ids of all queues': 'a shard knows its own ids',
+      'duplicate-id-elsewhere': 'a shard knows its own ids',
       'sweep-limit': 'a sweep does so much in each store',
       'sweep-limit-lost': 'a sweep does so much in each store',
       'graph-restore': 'a restored job waits for jobs of its own store alone',

@@ -14,7 +14,6 @@ test('each test file is in `npm test` or in `npm run test:deep`, and in one alon
   assert.deepEqual(files.sort(), tracked.sort())
 })
 
-test('CI runs both', () => {
-  const commands = readFileSync(new URL('.ci/run', cwd), 'utf8').split('\n')
-  for (const command of ['npm test', 'npm run test:deep']) assert.ok(commands.includes(command), command)
+test('CI runs what the README says', () => {
+  assert.ok(readFileSync(new URL('.ci/run', cwd), 'utf8').split('\n').includes('npm test'))
 })

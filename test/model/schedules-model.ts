@@ -22,7 +22,10 @@ export class SchedulesModel {
   capacity: number | null = null
   /** Jobs that wait. */
   waiting = 0
+  /** Whether a schedule that was declared before and that the store neither knows nor removed is made again, as on Redis. */
+  makesLostAgain = false
   readonly #kept = new Map<string, Kept>()
+  readonly #removed = new Set<string>()
 
   declare({ again, ...given }: Declaration): DeclareOutcome {
     const { now } = this
@@ -30,7 +33,8 @@ export class SchedulesModel {
     const fresh = { planned: false, nextAt: now }
     const seen = { changedAt: now, seenAt: now, declared: true }
     if (was === undefined) {
-      if (again) return 'unknown'
+      if (again && !(this.makesLostAgain && !this.#removed.has(given.name))) return 'unknown'
+      this.#removed.delete(given.name)
       this.#kept.set(given.name, { ...given, ...fresh, ...seen, lastAt: null, former: [] })
       return 'created'
     }
@@ -61,6 +65,7 @@ export class SchedulesModel {
   }
 
   remove(name: string): boolean {
+    this.#removed.add(name)
     return this.#kept.delete(name)
   }
 

@@ -58,6 +58,7 @@ class Driver {
   constructor(store: Store, clock: { now: number }) {
     this.#store = store
     this.#clock = clock
+    this.#model.makesLostAgain = store.name === 'redis'
   }
 
   async run(operations: readonly Operation[]): Promise<void> {

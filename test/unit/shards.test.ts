@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { shardsIn } from '../../src/stores/shard-urls.ts'
 import { shardOf } from '../../src/stores/shards/route.ts'
-import { shardsIn } from '../../src/stores/shards/urls.ts'
 
 interface Vectors {
   cases: { count: number; shards: Record<string, number> }[]

@@ -60,7 +60,8 @@ export class Pusher {
   }
 
   /**
-   * Pushes many jobs of a queue, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made.
+   * Pushes many jobs of a queue, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all
+   * of its jobs, no further one is made.
    * @returns per call a promise of its outcomes; one that was not made has none
    */
   pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {

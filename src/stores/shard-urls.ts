@@ -1,7 +1,7 @@
 /** The stores that an address names: one URL, several with commas between, or a Redis with `shards`. */
-import type { StoreOptions } from '../../store.ts'
-import { hasTag } from '../../values/runtime/realms.ts'
-import { invalid, wholeNumber } from '../options.ts'
+import type { StoreOptions } from '../store.ts'
+import { hasTag } from '../values/runtime/realms.ts'
+import { invalid, wholeNumber } from './options.ts'
 
 const MAX_SHARDS = 64
 
