@@ -4,7 +4,7 @@
 -- In:  nothing.
 -- Out: per worker, whether its queue is there: 1 or 0.
 -- Keeps: workers HASH id → MessagePack of a list of lists [queue, host, pid, slots, busy, since, seen, then per lane its
---      minPriority and reserve], one per queue that it claims from: earlier clients read what they know;
+--      minPriority and reserve], one per queue that it claims from;
 --      claimed HASH queue → when a worker of it was last heard of.
 
 local FORGOTTEN = 60000 -- ms

@@ -2,8 +2,8 @@
  * Bells between processes. Scripts publish them on the store's channel, and only when someone may be waiting for them; a connection of our
  * own listens while anybody here does. Bells of this process are rung without the server.
  *
- * A channel and not a blocking read: a blocking read must name keys of one hash slot, so that in a cluster a pond would need a connection
- * for each queue that it listens to.
+ * A channel and not a blocking read: a blocking read keeps its connection to itself, and names its keys once: a queue that a worker takes up
+ * meanwhile would need another one.
  */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'

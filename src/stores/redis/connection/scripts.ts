@@ -1,5 +1,5 @@
 import { scriptsIn } from '../../redis-client/scripts.ts'
 import { LUA_FILES } from '../lua-files.ts'
 
-/** A script of `contract/redis/`. The names of its keys are last parts, such as `jobs`; those with `@` belong to the hash tag. */
+/** A script of `contract/redis/`. The names of its keys are last parts, such as `jobs`. */
 export const scriptOf = scriptsIn(LUA_FILES)
