@@ -44,9 +44,9 @@
 --   histograms see record.lua
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
 --              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see `record`; limits:
---              not there: the queue has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy,
---              room, watched; listed: 1: the queue is in `queues`; run: 32 characters that name the server's run that gave out the last
---              fences, then the floor above which they are
+--              not there: the queue has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep,
+--              asleepBy, room, watched; listed: 1: the queue is in `queues`; run: 32 characters that name the server's run that gave out
+--              the last fences, then the floor above which they are
 --   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's
 --              rate, in microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups;
 --              virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to which the

@@ -7,8 +7,11 @@ import { contentOf, keysOf } from '../stores/redis-fixture.ts'
 /** Longer than jobs, keys, groups and workers are kept. */
 const LATER = 2 * 3_600_000
 
-/** What stays of a pond whose jobs and schedules are all gone: of the pond, and of each queue. None of it grows with jobs. */
-const STAYS_OF_POND = ['claimed', 'floor', 'queues', 'version']
+/**
+ * What stays of a pond whose jobs and schedules are all gone: of the pond, and of each queue. None of it grows with jobs;
+ * the names of removed schedules stay for a day.
+ */
+const STAYS_OF_POND = ['claimed', 'floor', 'queues', 'removedSchedules', 'version']
 const STAYS_OF_QUEUE = ['histograms', 'limits', 'queue']
 
 /** Keys are `{PREFIX}:NAME` and `{PREFIX}:QUEUE:NAME`. */

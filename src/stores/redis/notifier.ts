@@ -1,9 +1,9 @@
 /**
- * Bells between processes. Scripts publish them on the store's channel, and only when someone may be waiting for them; a connection of our
- * own listens while anybody here does. Bells of this process are rung without the server.
+ * Bells between processes. Scripts publish them on the store's channel, and only when someone may be waiting for them;
+ * a connection of our own listens while anybody here does. Bells of this process are rung without the server.
  *
- * A channel and not a blocking read: a blocking read keeps its connection to itself, and names its keys once: a queue that a worker takes up
- * meanwhile would need another one.
+ * A channel and not a blocking read: a blocking read keeps its connection to itself, and names its keys once:
+ * a queue that a worker takes up meanwhile would need another one.
  */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
