@@ -17,7 +17,7 @@ const BRANCHES = 10
 
 const flags = {
   stores: some(['sqlite-normal', 'redis', 'postgres'] as const),
-  jobs: whole('of a graph, 10,000 parents of a job at most', '10000', '500'),
+  jobs: whole('of a graph, 5,000 at most', '5000', '500'),
   ponds: whole('with workers, on the parents of one child', '2', '2'),
   rounds: whole('their median counts', '5', '3'),
 }

@@ -15,6 +15,7 @@ from millpond.jobs import LIVE, STATES, NewJob, OnDead, Pushed, Record, Relative
 from millpond.store import Store
 
 MOST_JOBS: Final[int] = DEFAULTS["graph"]["jobs"]
+MOST_SHOWN: Final[int] = DEFAULTS["graph"]["shown"]
 MOST_BYTES: Final[int] = DEFAULTS["graph"]["bytes"]
 MOST_PARENTS: Final = bound("parents")[1]
 LARGER: Final = "For a larger graph push some jobs first, and let the others wait for their ids (after), or be part of one of them (part_of)"
@@ -146,7 +147,7 @@ class Graph:
 
 def graph_of(store: Store, id: str, limit: int = 1000) -> Graph | None:
     """All jobs that are connected with this one, at most `limit`; None: the store does not know it. Error: `InvalidOption`."""
-    check_integer(limit, "limit", 1, MOST_JOBS)
+    check_integer(limit, "limit", 1, MOST_SHOWN)
     nodes: list[GraphNode] = []
     seen, level, more = {check_id(id)}, deque([id.lower()]), False
     room = 2 * MOST_PARENTS + RELATIVES_PER_JOB * limit

@@ -97,7 +97,7 @@ def test_a_repeated_graph_and_one_that_meets_a_key(store: Store) -> None:
 def test_too_many_or_too_large(store: Store) -> None:
     each = job(data=Body("bytes", bytes(MOST_BYTES // 4)))
     refuses("PayloadTooLarge", lambda: push_all(store, [replace(each, id=new_id()) for _ in range(5)]))
-    refuses("PayloadTooLarge", lambda: push_all(store, [each] * 10_001))
+    refuses("PayloadTooLarge", lambda: push_all(store, [job() for _ in range(5_001)]))
     refuses("InvalidOption", lambda: job(after=[new_id()] * 10_001))
     refuses("InvalidOption", lambda: job(after=new_id()))
     refuses("InvalidName", lambda: job(after=["no id"]))

@@ -44,7 +44,7 @@ const RELATIVES_PER_JOB = 20
 /** Jobs asked for in a call, and relatives of each; more of them are asked for one by one. */
 const JOBS_PER_CALL = 200
 const FEW_RELATIVES = 100
-const RULES = { limit: isInteger(1, DEFAULTS.graph.jobs) }
+const RULES = { limit: isInteger(1, DEFAULTS.graph.shown) }
 
 /** @returns undefined: the store does not know the job @throws InvalidOption, NotSupported, `Store…` */
 export async function graphOf(store: Store, id: string, options: GraphOptions): Promise<Graph | undefined> {

@@ -180,7 +180,7 @@ export class Millpond implements AsyncDisposable {
    * Pushes jobs of any queues that wait for each other: all of them, or none. In `after`, a job names others by their places in the list,
    * or by their ids. All is read before the call returns, and checked before any is sent. A full queue rejects with `QueueFull`, even with
    * `whenFull: 'wait'`. To repeat such a call safely, give each job its own `id`.
-   * @param jobs at most 10,000, and 16 MiB
+   * @param jobs at most 5,000, and 16 MiB
    * @returns in the order of the list
    * @throws GraphCycle, ParentUnknown, KeyHeld, and as `queue.push`
    */

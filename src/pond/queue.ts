@@ -114,7 +114,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can fail midway: the error's `pushed`
    * is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each job its own
    * `id` by `each`. Where jobs of the list wait for earlier ones of it, and with a callback, all or none are stored.
-   * @param options `callback`: one more job, of any queue, that starts when all jobs of the list have ended; 10,000 jobs at most then
+   * @param options `callback`: one more job, of any queue, that starts when all jobs of the list have ended; 5,000 jobs at most then
    * @throws as `push`
    */
   pushMany<Last>(

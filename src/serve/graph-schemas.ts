@@ -1,5 +1,6 @@
 /** What requests about graphs of jobs take, and what they answer, as JSON Schema. */
 import { JOB_STATES } from '../values/jobs/records.ts'
+import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import {
   anything,
   boolean,
@@ -17,7 +18,7 @@ import { array, integer, object, oneOf, type Schema } from './json-schema.ts'
 import { LINKS, MAX_PARENTS } from './link-schemas.ts'
 
 /** Most jobs of a request, and most queues that they are of. */
-const MAX_JOBS = 10_000
+const MAX_JOBS = DEFAULTS.graph.jobs
 export const MAX_QUEUES = 100
 
 const place: Schema<number | string> = {
@@ -51,7 +52,7 @@ const graphJob = request(
 ) as Schema<GraphJobBody>
 export const newGraph = request(
   'NewGraph',
-  { jobs: array(graphJob, { minItems: 1, maxItems: MAX_JOBS, description: `Of at most ${MAX_QUEUES} queues.` }) },
+  { jobs: array(graphJob, { minItems: 1, description: `At most ${MAX_JOBS}, of at most ${MAX_QUEUES} queues.` }) },
   {},
 )
 

@@ -91,6 +91,7 @@ serveTest('single pushes wait, too; what cannot be is refused, and nothing is st
   isProblem(await graph({}, { after: [0, UNKNOWN] }), 409, 'ParentUnknown')
   isProblem(await graph({ after: [1] }, { after: [0] }), 400, 'GraphCycle')
   isProblem(await graph({ after: [1] }), 400, 'InvalidOption')
+  isProblem(await graph(...Array(5001).fill({})), 413, 'PayloadTooLarge')
   isProblem(await graph({ after: [], onDead: 'run' }), 400, 'InvalidOption')
   isProblem(await graph({ onDead: 'wait' }), 422, 'InvalidOption')
   isProblem(await graph({ after: [-1] }), 422, 'InvalidOption')

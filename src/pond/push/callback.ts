@@ -4,7 +4,7 @@ import { MillpondError } from '../../values/errors/errors.ts'
 import { pushCalls } from '../../values/runtime/published-calls.ts'
 import { kindOf } from '../../values/time/duration.ts'
 import type { PondInternals } from '../internals.ts'
-import { pushWhole } from './direct.ts'
+import { checkCount, pushWhole } from './direct.ts'
 import { MAX_PARENTS } from './links.ts'
 import type { Pushed, PushManyOptions, PushOptions } from './options.ts'
 import type { Producer } from './producer.ts'
@@ -54,6 +54,7 @@ async function pushBoth(
     const form = 'an array of a queue, data and options, as in callback: [queue, data]'
     throw new MillpondError('InvalidOption', `${where}: callback must be ${form}; got ${kindOf(callback)}`)
   }
+  checkCount(items.length + 1)
   const [queue, data, own = {}] = callback as readonly [unknown, unknown, Omit<PushOptions, 'tx'>?]
   const last = producerIn(pond, queue, `the callback of ${where}`)
   const { tx } = common

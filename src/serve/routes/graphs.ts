@@ -29,7 +29,7 @@ export function graphRoutes({ store, pond, sweeper, queueLimit }: RouteContext):
       headers: { 'idempotency-key': api.IDEMPOTENCY_KEY, traceparent: api.TRACE },
       body: schemas.newGraph,
       answers: { 202: { description: 'The store has all jobs.', schema: api.pushedMany } },
-      problems: [409, 501, 503],
+      problems: [409, 413, 501, 503],
       handle: async ({ request, body }) => {
         const jobs = await jobsOf(request, body.jobs)
         return answer(request, { jobs: await pond.pushAll(jobs) }, { status: 202 })

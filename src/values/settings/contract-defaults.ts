@@ -100,7 +100,8 @@ export const DEFAULTS = {
   },
   graph: {
     step: 1000,
-    jobs: 10_000,
+    shown: 100_000,
+    jobs: 5000,
     bytes: 16_777_216,
   },
   payload: {
