@@ -14,6 +14,7 @@ import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { after } from '../support/cleaning.ts'
 import { ERROR, NULL, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { complete } from './redis-everything.ts'
 import { bytesOf, contentOf, freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
@@ -25,6 +26,17 @@ async function scene(t: TestContext) {
   const { store, prefix, dispose } = await openRedis(url, { clock: () => clock.now })
   after(t, dispose)
   return { store, prefix, clock }
+}
+
+/** Until the connection stands, the script of graphs is known, and the replica follows. */
+async function warm({ operations }: Store): Promise<void> {
+  const jobs = [newJob({ queue: 'first' }), newJob({ queue: 'second' })]
+  const isConfirmed = () =>
+    operations.push({ jobs, whole: true }).then(
+      () => true,
+      () => false,
+    )
+  await until(isConfirmed, 'the replica confirms a push')
 }
 
 const stateOf = async ({ operations }: Store, { id }: { id: string }) =>
@@ -186,8 +198,7 @@ test('with wait, no call is acknowledged that no replica has', async (t) => {
   const waiting = await openStore(`${redis.url}?wait=1&timeout=1000`, {})
   after(t, () => Promise.all([store.close(), waiting.close()]))
   const { operations: o } = waiting
-  // Connections stand, and scripts are known.
-  await o.push({ jobs: [newJob({ queue: 'first' }), newJob({ queue: 'second' })], whole: true })
+  await warm(waiting)
 
   const schedule = { ...({ when: '@hourly', tz: 'UTC', missed: 'once', jitter: 0, from: null, until: null } as const) }
   const job = { queue: 'q', priority: 4, key: null, group: null, cost: 1, attempts: null, timeout: null, data: NULL }
@@ -254,7 +265,7 @@ test('with wait, a job of another process is not acknowledged before a replica h
   const open = async () => {
     const store = await openStore(`${redis.url}?wait=1&timeout=1000`, {})
     after(t, () => store.close())
-    await store.operations.push({ jobs: [newJob({ queue: 'first' }), newJob({ queue: 'second' })], whole: true })
+    await warm(store)
     return store
   }
   const [one, other] = [await open(), await open()]
