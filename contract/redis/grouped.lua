@@ -158,7 +158,7 @@ local function groups_of(L, group_running, group_rate)
   -- Decides where a group is to stand. `move` brings it there.
   function L.place(group)
     local first = L.first(group)
-    keep_bound(group)
+    if first then keep_bound(group) end
     local wait, at, place = L.startable_in(group), NOWHERE, 0
     if first and not wait then at = BLOCKED
     elseif wait and wait > 0 then at, group.held_until = HELD, NOW + wait

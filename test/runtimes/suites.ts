@@ -64,7 +64,6 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/serve/examples.test.ts': 'programs in other languages',
   'test/serve/hangups.test.ts': 'ten thousand clients of a process of Node',
   'test/serve/hostile.test.ts': 'thousands of hostile requests',
-  'test/unit/redis-patience.test.ts': 'the order within a turn of Node’s event loop',
   'test/web/examples-stop.test.ts': 'processes of Node under load',
   'test/web/stop.test.ts': 'processes of Node that end by signals',
 }

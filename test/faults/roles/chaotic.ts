@@ -1,10 +1,10 @@
 /** Pushes its share of the units of a chaos, works off jobs of all, changes some in bulk, and declares schedules. */
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Millpond, type Queue } from '../../../src/index.ts'
+import type { Queue } from '../../../src/index.ts'
 import { BULK_GROUP, idOf, labelOf, type PlannedJob, queuesOf, TICKS, UNIT_QUEUES, unitOf } from '../chaos-plan.ts'
 import { line } from '../ledger.ts'
-import { codeOf, config, onHearing, say, sayTrouble } from './role.ts'
+import { codeOf, config, onHearing, openPatiently, say, sayTrouble } from './role.ts'
 
 export interface ChaoticConfig {
   url: string
@@ -26,7 +26,7 @@ interface Data {
 const { url, seed, units, schedules, lease, ledger, tries } = config<ChaoticConfig>()
 // Appended at once, so that the lines of all processes have one order.
 const [file, tryFile] = [openSync(ledger, 'a'), openSync(tries, 'a')]
-const pond = await Millpond.open(url)
+const pond = await openPatiently(url)
 sayTrouble(pond)
 pond.on('dead', ({ id, error }) => say('dead', { id, code: error.code }))
 const queues = new Map<string, Queue<Data>>()

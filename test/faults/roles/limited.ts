@@ -2,9 +2,9 @@
 
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Millpond, type QueueOptions, type WorkOptions } from '../../../src/index.ts'
+import type { QueueOptions, WorkOptions } from '../../../src/index.ts'
 import { line } from '../ledger.ts'
-import { config, onHearing, say, sayTrouble } from './role.ts'
+import { config, onHearing, openPatiently, say, sayTrouble } from './role.ts'
 
 export interface LimitedConfig {
   url: string
@@ -25,7 +25,7 @@ const { url, queue, options, work, ledger, takes, fails = 0, pauses = 0, pause =
 const [least, most] = takes
 // Appended at once, so that the lines of all processes have one order.
 const file = openSync(ledger, 'a')
-const pond = await Millpond.open(url)
+const pond = await openPatiently(url)
 sayTrouble(pond)
 pond.on('stale', ({ id }) => say('stale', { id }))
 pond.on('dead', ({ id, error }) => say('dead', { id, error }))

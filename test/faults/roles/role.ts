@@ -1,7 +1,8 @@
 /** What every role begins with: its settings, its line to the test, and an end when the test is gone. */
 
 import { flushCompileCache } from 'node:module'
-import { isMillpondError, type Millpond } from '../../../src/index.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isMillpondError, Millpond } from '../../../src/index.ts'
 import type { Message } from '../harness.ts'
 
 process.on('disconnect', () => process.exit())
@@ -39,6 +40,18 @@ export function hearing(kind: string): Promise<Message> {
 export function codeOf(error: unknown): string {
   if (isMillpondError(error)) return error.code
   throw error
+}
+
+/** Opens a pond, also while the test has the server down: a service manager would start the process again. */
+export async function openPatiently(url: string): Promise<Millpond> {
+  for (;;) {
+    try {
+      return await Millpond.open(url)
+    } catch (error) {
+      if (!isMillpondError(error) || !error.retryable) throw error
+      await sleep(100)
+    }
+  }
 }
 
 /** Tells the test what goes wrong in the background. */
