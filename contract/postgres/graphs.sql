@@ -1,6 +1,8 @@
 -- graphs: jobs that wait for other jobs, contract/graphs.md. Part of each operation that ends jobs, of push, restore and sweep.
 -- A blocked job has its row in `waiting`, and one in `children` with the number of its open links.
 -- A link is open if the parent's row in `links` says so, and the child is blocked and has the parent in `after`.
+-- Statements that look a child up by its id ask for `waits_for > 0`, which is so where `is_blocked` is. That one has an index, which a
+-- planner would walk whole whose statistics are of a moment when no job was blocked.
 --
 -- Who closes an open link, or makes one to a child that is there, holds the child's row in `waiting`. So two last parents that end at
 -- once follow each other, and the second one frees the child. Rows of children are locked in the order of their ids, without a wait or
@@ -177,7 +179,7 @@ begin
           from unnest(v_parents, v_states, v_children) as given(parent, state, child)
           where v_all or child = any (v_held) group by child
         ) as own cross join lateral (
-          select children.after[:] as after from millpond.children where children.id = own.child and is_blocked offset 0
+          select children.after[:] as after from millpond.children where children.id = own.child and waits_for > 0 offset 0
         ) as job cross join lateral unnest(own.parents, own.states) as one(parent, state)
         where one.parent = any (job.after) group by own.child
       ) as counted;
@@ -191,7 +193,7 @@ begin
       end loop;
       with lessened as (
         update millpond.children set waits_for = waits_for - one.count, is_blocked = waits_for > one.count
-        from unnest(v_each, v_counts) as one(id, count) where children.id = one.id and children.is_blocked
+        from unnest(v_each, v_counts) as one(id, count) where children.id = one.id and children.waits_for > 0
         returning children.id, is_blocked
       )
       select array_agg(id) filter (where not is_blocked) into v_free from lessened;
@@ -349,7 +351,7 @@ begin
     if exists (
       select from millpond.links cross join lateral unnest(coalesce(remaining, links.children)) as child
       join millpond.children on children.id = child
-      where links.parent = any (v_gone) and is_open and is_blocked and links.parent = any (after))
+      where links.parent = any (v_gone) and is_open and waits_for > 0 and links.parent = any (after))
     then update millpond.parents set queue = 0 where queue = -1;
     end if;
   end if;

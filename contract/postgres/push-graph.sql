@@ -84,7 +84,7 @@ begin
       return;
     end if;
     children := array(
-      select id from millpond.children as child where id = any (look_at_parents.children) and child.is_blocked and v_part_of = any (after));
+      select id from millpond.children as child where id = any (look_at_parents.children) and waits_for > 0 and v_part_of = any (after));
   end if;
   is_blocked := cardinality(open) > 0 or failed is not null;
 end $$;

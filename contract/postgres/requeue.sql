@@ -1,7 +1,8 @@
 -- requeue: dead or cancelled jobs get another life.
 -- In:  ids; or queue and limit: its dead ones, longest dead first; "until": only those that were dead at this time, null: all.
 -- Out: at: the time; queues: the names of the queues of those that wait again, one per job.
--- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is.
+-- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Of several with
+-- one key the first comes back.
 
 create or replace function millpond.requeue(
   ids uuid[] default null, queue text default null, "limit" integer default null, now bigint default null, "until" bigint default null,
@@ -15,6 +16,7 @@ as $$
 declare
   v_now    bigint := time_of(requeue.now);
   v_ids    uuid[] := requeue.ids;
+  v_given  uuid[];
   v_queue  integer;
   v_name   text;
   v_line   integer;
@@ -31,13 +33,16 @@ begin
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and keys.until is null))
       order by finished_at, place limit requeue."limit" for update skip locked);
   end if;
+  v_given := v_ids;
   -- All at once, in the order of ids.
   v_ids := array(select id from retired where id = any (v_ids) order by id for update);
   -- A remembered key holds none back.
   delete from keys using retired where retired.id = any (v_ids) and keys.queue = retired.queue and keys.key = retired.key
     and keys.until is not null;
   insert into keys (queue, key, id, memory)
-    select queue, key, id, key_memory(remember, pushed_at) from retired where id = any (v_ids) and key is not null order by id
+    select distinct on (queue, key) queue, key, retired.id, key_memory(remember, pushed_at)
+    from unnest(v_given) with ordinality as given(id, nth) join retired on retired.id = given.id
+    where retired.id = any (v_ids) and key is not null order by queue, key, nth
     on conflict do nothing;
   for v_queue, v_name in
     select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
