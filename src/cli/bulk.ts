@@ -29,29 +29,28 @@ export const BULK = {
   limit: { value: 'COUNT', help: 'changes so many jobs at most; of finished ones the newest' },
   after: { value: 'PLACE', help: 'goes on where a run was stopped, which told this' },
   'dry-run': { help: 'only counts, and shows some of the jobs' },
+  yes: { help: 'does it; without this, a change of many jobs is only shown' },
   ...STORE,
   ...JSON_LINES,
 } as const
 /** An agent cannot take away the trace of what it did. */
 const OF_LOG = 'is an entry of the log of actions, which no tool changes'
-/** Of verbs that cannot be undone. */
-export const YES = { yes: { help: 'does it; without this, a change of many jobs is only shown' } } as const
+/** What ends a call that only showed what it would do. */
+export const NEEDS_YES = 'millpond: nothing was changed: give --yes to do it\n'
 
 /**
  * For the help of a verb: what is changed without a filter, what is only shown, and exit codes.
- * @param all what `--queue` without filters takes @param asks whether many jobs are changed with `--yes` only
+ * @param all what `--queue` without filters takes
  */
-export function notesOf({ all, asks, more }: { all: string; asks: boolean; more?: string }): string {
+export function notesOf({ all, more }: { all: string; more?: string }): string {
   const lines = [
     `--queue without filters takes ${all}. All filters that are given must hold.`,
     '--dry-run counts those jobs, shows the first ones with their errors, and changes nothing. Of IDs it tells how many',
     'are known.',
-    asks
-      ? 'Without --yes, --queue does no more than --dry-run, and ends with 3. IDs need no --yes.'
-      : 'The change is made at once: there is no --yes.',
+    'Without --yes, --queue does no more than --dry-run, and ends with 3. IDs need no --yes.',
     ...(more === undefined ? [] : [more]),
     'Exit codes: 0 done, also if no job passes the filters; 1 it failed, or not all IDs were changed; 2 a wrong call;',
-    `3 no such queue${asks ? ', or --yes is missing' : ''}. Stopped in the middle, it tells how to go on.`,
+    '3 no such queue, or --yes is missing. Stopped in the middle, it tells how to go on.',
   ]
   return lines.join('\n')
 }
@@ -71,8 +70,6 @@ interface Change {
   preview(queue: Queue, filter: Filter, options: DryRunOptions): Promise<BulkPreview>
   /** `--data` gives new data, and is no filter. */
   hasData?: boolean
-  /** Whether many jobs are changed without `--yes`. */
-  isAllowed: boolean
 }
 
 interface Wanted {
@@ -99,7 +96,7 @@ export function changeJobs(call: BulkCall, change: Change): Promise<number> {
   return withStore(args, async (opened) => {
     const queue = await knownQueue(opened, name)
     const options = { signal: call.stop, ...defined({ limit, after: args.text('after') }) }
-    if (args.flag('dry-run') || !change.isAllowed) return preview(call, opened, queue, { filter, options, change })
+    if (args.flag('dry-run') || !args.flag('yes')) return preview(call, opened, queue, { filter, options, change })
     return changeAll(call, opened, queue, { filter, options, change })
   })
 }
@@ -154,8 +151,8 @@ async function preview(
     terminal.out(`${counted(found.count, 'job')}.${more} Nothing was changed.\n`)
   }
   if (found.count === 0) terminal.err(await noneText(opened.store, queue, filter))
-  if (args.flag('dry-run')) return EXIT.done
-  terminal.err('millpond: this cannot be undone: give --yes to do it\n')
+  if (args.flag('dry-run') || found.count === 0) return EXIT.done
+  terminal.err(NEEDS_YES)
   return EXIT.refused
 }
 

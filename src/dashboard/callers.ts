@@ -3,7 +3,7 @@
  *
  *   hook    decides each request; it may answer it itself, for instance with a redirect to a login
  *   tokens  `Authorization: Bearer`, or the cookie that a browser gets for a token
- *   local   whoever uses this machine; only for a server that listens on loopback
+ *   local   whoever uses this machine, where the server tells who the client is; kept here alone, for all that mount it
  */
 import { isResponse } from '../web/guard.ts'
 import { hostOf, isThisMachine } from '../web/origin.ts'
@@ -82,16 +82,20 @@ function callerOf({ token: _, ...rights }: DashboardToken, isSession: boolean): 
   return new Caller({ who: 'token', ...rights }, isSession)
 }
 
-/** A request of this machine, through no proxy. @throws Refusal: 403 */
+/**
+ * A request of this machine, through no proxy. A client whose address the server does not tell is not of this machine.
+ * @throws Refusal: 403
+ */
 export function mustBeLocal(request: Request): void {
   const client = clientOf(request)
-  // Not known behind servers other than node:http: there the Host alone has to do.
-  const isNear = client === undefined || /^127\.|^0:0:0:0::\/64$/.test(client)
   const isForwarded = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'].some((name) => request.headers.has(name))
-  if (!isNear || isForwarded || !isThisMachine(hostOf(request))) {
-    throw new Refusal(
-      403,
-      'This dashboard answers its own machine alone. Give it rights or tokens to open it to others.',
-    )
-  }
+  if (client !== undefined && isLoopback(client) && !isForwarded && isThisMachine(hostOf(request))) return
+  const fault =
+    client === undefined
+      ? 'This server does not tell whether a request is from its own machine. Give the dashboard rights or tokens.'
+      : 'This dashboard answers its own machine alone. Give it rights or tokens to open it to others.'
+  throw new Refusal(403, fault)
 }
+
+/** @param client as `clientOf` has it */
+const isLoopback = (client: string): boolean => /^127\.|^0:0:0:0::\/64$/.test(client)

@@ -26,8 +26,8 @@ export interface DashboardOptions {
   /**
    * What a request may do, decided by the host application: `(request) => isAdmin(request) && { operator: true }`.
    * Anything falsy is a 403; a Response is sent as it is. `'local'`: programs and people of this machine may do
-   * everything, and nobody else anything; only for a server that listens on loopback. Unset: `tokens` decide. One of
-   * both is needed.
+   * everything, and nobody else anything. It needs `toNode` or `toFastify`: other servers do not tell who the client is,
+   * and everybody gets a 403. Unset: `tokens` decide. One of both is needed.
    */
   rights?: RightsHook | 'local' | undefined
   /** Tokens, each with its rights. A browser shows a form for one. None unless set. */

@@ -40,8 +40,8 @@ export interface ServeOptions {
   /** Without tokens: further names that Host may have. None unless set. */
   hosts?: readonly string[] | undefined
   /**
-   * Shows the dashboard at `/dashboard/`. With tokens, a browser asks for one of them; each may do everything. Without, everybody whom the
-   * service answers may. false unless set.
+   * Shows the dashboard at `/dashboard/`. With tokens, a browser asks for one of them; each may do everything. Without, requests
+   * of this machine may, through no proxy; only behind `toNode` or `toFastify`, which tell who the client is. false unless set.
    */
   dashboard?: boolean | undefined
   /** Queues that are delivered to webhooks. None unless set. */
@@ -185,10 +185,8 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
 /** Loaded only where it is asked for. */
 async function dashboardOf(pond: Millpond, tokens: readonly string[], onError: OnError) {
   const { dashboard } = await import('../dashboard/index.ts')
-  // Without tokens, the service itself has looked at Host and Origin.
-  const rights = tokens.length === 0 ? () => ({ who: 'local', operator: true, payloads: true }) : undefined
   const allowed = tokens.map((token) => ({ token, operator: true, payloads: true }))
-  return dashboard(pond, { ...defined({ rights }), tokens: allowed, onError })
+  return dashboard(pond, { ...(tokens.length === 0 && { rights: 'local' }), tokens: allowed, onError })
 }
 
 /** @throws InvalidOption. Unlike other options, a token is not shown in the error. */

@@ -9,10 +9,9 @@ export interface Finding {
    *   ok       it was looked at, and is well
    *   note     worth knowing; nothing is wrong
    *   warning  may become a problem, or costs something
-   *   problem  jobs may be lost, or nothing works
-   *   unseen   it could not be looked at: the text says why
+   *   problem  jobs may be lost, or nothing works, or it could not be looked at
    */
-  level: 'ok' | 'note' | 'warning' | 'problem' | 'unseen'
+  level: 'ok' | 'note' | 'warning' | 'problem'
   text: string
   /** What to do; with a warning or a problem. */
   action?: string
@@ -30,7 +29,7 @@ export interface SchemaState {
   isCurrent: boolean
 }
 
-/** A check that fails, as for want of a right, must not hide the others. */
+/** A check that fails, as for want of a right, must not hide the others, nor pass for one that found nothing. */
 export async function looked(
   check: string,
   look: () => Finding[] | Promise<Finding[]>,
@@ -39,7 +38,8 @@ export async function looked(
   try {
     return await look()
   } catch (error) {
-    return [{ check, level: 'unseen', text: why(error) }]
+    const text = `could not be looked at: ${why(error)}`
+    return [{ check, level: 'problem', text, action: 'do what the message says, or use a role that may look' }]
   }
 }
 

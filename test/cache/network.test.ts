@@ -10,7 +10,7 @@ import { missingReason, serverUrl } from '../servers/shared.ts'
 import { depth } from '../support/depth.ts'
 import { untilCalm } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
-import { freshPrefix, openCache } from './fixture.ts'
+import { clientOf, freshPrefix, openCache } from './fixture.ts'
 
 const url = serverUrl('redis') ?? 'redis://127.0.0.1:1'
 /** Of an outage, in ms; the experiment's is 10 s: MILLPOND_CACHE_OUTAGE. */
@@ -115,6 +115,19 @@ describe('a bad network', { skip: missingReason('redis') }, () => {
     }
     assert.ok((await kept(1)) >= first)
     await far.set('k', 1, { ttl: '1m' })
+  })
+
+  test('a silence that ends in a server without its scripts: an error answer is an answer', async (t) => {
+    const { proxy, near, far } = await pair(t)
+    await far.set('k', 1, { ttl: '1h' })
+    await proxy.blackhole()
+    await assert.rejects(far.set('k', 2, { ttl: '1h' }), isStoreError)
+    await clientOf(url).script('FLUSH')
+    await proxy.allow()
+    proxy.cut()
+    // Nothing else is called, whose answer would end the pause.
+    await untilCalm(() => far.set('k', 3, { ttl: '1h' }).then(() => true), 'it stores again', 10_000)
+    assert.equal(await near.get('k'), 3)
   })
 
   test('a cache that cannot be opened says so', async () => {

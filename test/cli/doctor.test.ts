@@ -2,17 +2,19 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
 import type { Finding } from '../../src/stores/examination.ts'
+import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { server } from '../stores/postgres-fixture.ts'
 import { clear, freshPrefix as rabbitPrefix } from '../stores/rabbitmq-fixture.ts'
 import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { millpond } from './fixture.ts'
 import { ran } from './in-process.ts'
 import { freshUrl, onStores } from './stores.ts'
@@ -128,6 +130,24 @@ test('sqlite: a missing index, one that was changed, a stuck lease, sync=normal'
   assert.deepEqual(levels(found, 'integrity'), ['ok'])
 })
 
+test('sqlite: a file that is no database, and one without tables of Millpond', async (t) => {
+  const path = join(scratch(t), 'jobs.db')
+  writeFileSync(path, 'orders;customer\n'.repeat(1000))
+  const text = await doctor(`sqlite:${path}`)
+  assert.deepEqual([text.code, text.found.map(({ check, level }) => `${check} ${level}`)], [3, ['integrity problem']])
+  assert.match(text.found[0]?.text ?? '', /not an SQLite database/)
+  const other = join(scratch(t), 'other.db')
+  const db = new DatabaseSync(other)
+  db.exec('create table orders (id)')
+  db.close()
+  for (const file of [other, join(scratch(t), 'empty.db')]) {
+    if (file !== other) writeFileSync(file, '')
+    const { code, found } = await doctor(`sqlite:${file}`)
+    assert.deepEqual([code, levels(found, 'version')], [3, ['problem']], file)
+    assert.match(of(found, 'version')[0]?.action ?? '', /look at the path/)
+  }
+})
+
 test('sqlite: a process with two libraries on the file', {
   skip: process.platform !== 'linux' && 'only Linux tells',
 }, async (t) => {
@@ -186,6 +206,56 @@ test('redis: stuck leases, no append-only file, an evicting policy, more replica
   assert.deepEqual(levels(found, 'rights'), ['warning'])
   await client.zrem(running, Buffer.alloc(16, 7))
   await pond.close()
+})
+
+test('redis: a server that refuses writes, as a replica or after a snapshot that failed', {
+  skip: missingReason('redis'),
+}, async (t) => {
+  const master = await startRedis({ appendonly: false })
+  after(t, () => master.stop())
+  const replica = await startRedis({ replicaOf: master })
+  after(t, () => replica.stop())
+  const pond = await Millpond.open(master.url)
+  await pond.queue('mails').push(1)
+  await pond.close()
+  assert.deepEqual(levels((await doctor(master.url)).found, 'writes'), ['ok'])
+  const { code, found } = await doctor(`${replica.url}?timeout=500`)
+  assert.deepEqual([code, levels(found, 'writes')], [3, ['problem']])
+  assert.match(of(found, 'writes')[0]?.text ?? '', /is a replica/)
+  await master.command('config', 'set', 'save', '1 1')
+  const [, folder = ''] = (await master.command('config', 'get', 'dir')).split('\n')
+  const snapshot = join(folder.trim(), 'dump.rdb')
+  rmSync(snapshot, { force: true })
+  mkdirSync(join(snapshot, 'not-a-file'), { recursive: true })
+  await master.command('bgsave')
+  await until(async () => (await master.command('info', 'persistence')).includes('rdb_last_bgsave_status:err'))
+  const full = await doctor(master.url)
+  assert.deepEqual([full.code, levels(full.found, 'writes')], [3, ['problem']])
+  assert.match(of(full.found, 'writes')[0]?.text ?? '', /MISCONF/)
+})
+
+test('postgres: a server that takes no writes, and a table without autovacuum', {
+  skip: missingReason('postgres'),
+}, async (t) => {
+  const url = freshUrl(t, 'postgres')
+  const schema = new URL(url).searchParams.get('schema') ?? ''
+  const pond = await Millpond.open(url)
+  await pond.queue('mails').push(1)
+  await pond.close()
+  assert.deepEqual(levels((await doctor(url)).found, 'writes'), ['ok'])
+  await server(`alter table ${schema}.moves set (autovacuum_enabled = off)`)
+  const role = `${schema}_reader`
+  await server(`create role ${role} login superuser`)
+  after(t, () => server(`drop role ${role}`))
+  await server(`alter role ${role} set default_transaction_read_only = on`)
+  const reading = new URL(url)
+  reading.username = role
+  const { code, found } = await doctor(reading.href)
+  assert.deepEqual([code, levels(found, 'writes')], [3, ['problem']])
+  assert.match(
+    of(found, 'bloat').find(({ level }) => level === 'problem')?.text ?? '',
+    new RegExp(`autovacuum is off for ${schema}.moves`),
+  )
 })
 
 test('postgres: a missing index, stuck leases, rights, a publication, a slot', {

@@ -60,7 +60,7 @@ onStores('the drill of 3 a.m.', async (t, url) => {
 
   const filter = ['--queue', 'mails', '--state', 'dead', '--error', 'TIMEOUT', '--group', 'tenant-7']
   assert.match(await call('requeue', ...filter, '--dry-run'), new RegExp(`^${OF_TENANT} jobs\\.`, 'm'))
-  assert.match(await call('requeue', ...filter), new RegExp(`^${OF_TENANT} jobs requeued\\.`, 'm'))
+  assert.match(await call('requeue', ...filter, '--yes'), new RegExp(`^${OF_TENANT} jobs requeued\\.`, 'm'))
   const { counts } = await released.stats()
   assert.deepEqual([counts.dead, counts.waiting], [DEAD - OF_TENANT, OF_TENANT + 10])
   assert.deepEqual(await released.jobs('dead', { group: 'tenant-7', limit: 1 }), [])

@@ -134,21 +134,22 @@ test('with --allow-changes an agent steers; many jobs are cancelled and removed 
   const { ask, call } = await agentOn(t, '--allow-changes', '--payloads')
   const tools = new Map((await ask('tools/list')).result?.tools?.map((tool) => [tool.name, tool.annotations]))
   assert.deepEqual(
-    ['requeue', 'remove', 'cancel', 'pause'].map((name) => [
+    ['requeue', 'limits', 'promote', 'remove', 'cancel', 'pause'].map((name) => [
       tools.get(name)?.readOnlyHint,
       tools.get(name)?.destructiveHint,
     ]),
-    [
-      [false, false],
-      [false, true],
-      [false, true],
-      [false, false],
-    ],
+    [...Array.from({ length: 5 }, () => [false, true]), [false, false]],
   )
   assert.match((await call('jobs', { queue: 'mails', payloads: true })).text, /secret@example\.org/)
   assert.equal((await call('pause', { queue: ['mails'] })).isError, false)
   assert.match((await call('explain', { id_or_queue: 'mails' })).text, /"paused"|is paused/)
   await call('limits', { queue: 'mails', running: 7 })
+  for (const [name, given] of [
+    ['limits', { queue: 'mails', 'keep-dead': '0s' }],
+    ['cancel', { queue: 'mails' }],
+  ] as const) {
+    assert.match((await call(name, given)).text, /give --yes/, name)
+  }
   assert.match((await call('settings', { queue: 'mails' })).text, /"name":"running","value":7,"by":"operator"/)
   assert.deepEqual([tools.get('schedules')?.readOnlyHint, tools.get('schedules')?.destructiveHint], [false, true])
   const unknown = await call('schedules', { action: 'pause', name: ['nightly'] })

@@ -162,6 +162,29 @@ onStores('stats, pause, explain, resume, workers, limits', async (_t, url) => {
   await pond.close()
 })
 
+onStores('limits that remove finished jobs say how many, and need --yes', async (_t, url) => {
+  const pond = await Millpond.open(url)
+  const queue = pond.queue<number>('mails')
+  const ids = (await queue.pushMany([1, 2, 3])).map(({ id }) => id)
+  for (const id of ids) await pond.cancel(id)
+  const { call, ok } = commandOn(url)
+  const keepOf = async () => (await queue.settings()).find(({ name }) => name === 'keepDead')?.value
+  for (const given of ['0s', '1h']) {
+    const refused = await call('limits', 'mails', '--keep-dead', given, '--running', '9')
+    assert.deepEqual([refused.code, /give --yes/.test(refused.err)], [3, true], refused.err)
+    assert.match(refused.err, /keep-dead 7d → (0ms|1h) removes .*3 dead and cancelled jobs/)
+  }
+  assert.match(await ok('limits', 'mails', '--keep-dead', '0s', '--dry-run'), /removes .*3 dead and cancelled jobs/)
+  assert.equal(await keepOf(), 7 * 86_400_000)
+  assert.equal((await queue.settings()).find(({ name }) => name === 'running')?.value, null)
+  await ok('limits', 'mails', '--keep-dead', '30d')
+  const cleared = await call('limits', 'mails', '--clear', 'all')
+  assert.deepEqual([cleared.code, await keepOf()], [3, 30 * 86_400_000])
+  await ok('limits', 'mails', '--keep-dead', '1h', '--yes')
+  assert.equal(await keepOf(), 3_600_000)
+  await pond.close()
+})
+
 onStores('requeue, cancel, remove and promote of all that pass a filter', async (_t, url) => {
   const pond = await Millpond.open(url)
   const queue = pond.queue<number>('mails', { retry: { attempts: 1 } })
@@ -193,7 +216,19 @@ onStores('requeue, cancel, remove and promote of all that pass a filter', async 
       assert.deepEqual([code, hint.test(err)], [0, true], `${verb} ${given}: ${err}`)
     }
   }
-  assert.match(await ok('requeue', ...filter), /^10 jobs requeued\.$/m)
+  for (const verb of ['requeue', 'promote', 'update'] as const) {
+    const options = { requeue: [], promote: [], update: ['--priority', '3'] }[verb]
+    const state = verb === 'requeue' ? 'dead' : 'scheduled'
+    if (verb !== 'requeue') await queue.push(1, { delay: '1d' })
+    const filters = ['--queue', 'mails', ...(verb === 'promote' ? [] : ['--state', state])]
+    const shown = await call(verb, ...filters, ...options)
+    assert.deepEqual([shown.code, /give --yes/.test(shown.err)], [3, true], `${verb}: ${shown.err}`)
+    assert.match(shown.out, /^\d+ jobs?\..* Nothing was changed\.$/m)
+  }
+  const after = await queue.stats()
+  assert.deepEqual([after.counts.dead, after.counts.scheduled, after.counts.waiting], [60, 2, 0])
+  await ok('remove', '--queue', 'mails', '--state', 'scheduled', '--yes')
+  assert.match(await ok('requeue', ...filter, '--yes'), /^10 jobs requeued\.$/m)
   assert.deepEqual((await json('jobs', 'mails', '--state', 'waiting')).length, 10)
   const refused = await call('cancel', '--queue', 'mails', '--state', 'waiting')
   assert.deepEqual([refused.code, /give --yes/.test(refused.err)], [3, true])
@@ -204,7 +239,7 @@ onStores('requeue, cancel, remove and promote of all that pass a filter', async 
     /^20 jobs removed\.$/m,
   )
   await queue.push(1, { delay: '1d' })
-  assert.match(await ok('promote', '--queue', 'mails'), /^1 job wait/m)
+  assert.match(await ok('promote', '--queue', 'mails', '--yes'), /^1 job wait/m)
   assert.equal((await queue.stats()).counts.waiting, 1)
   const whole = await call('remove', '--queue', 'mails', '--whole-queue')
   assert.equal(whole.code, 3)

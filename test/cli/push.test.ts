@@ -92,17 +92,17 @@ test('a run that is stopped ends with 130, and goes on from there', async (t) =>
   )
   const stop = new AbortController()
   const onErr = () => stop.abort('SIGINT')
-  const stopped = await fed(['promote', '--queue', 'mails'], url, { isTTY: true, stop, onErr })
+  const stopped = await fed(['promote', '--queue', 'mails', '--yes'], url, { isTTY: true, stop, onErr })
   assert.equal(stopped.code, 130)
   assert.match(stopped.err, /^\r.*\[#*\.*\] \d+ % .* jobs looked at/)
   const { scheduled } = (await queue.stats()).counts
   assert.ok(scheduled > 0 && scheduled < 5000, `${scheduled} are left`)
   const [, place = ''] = /the same call with --after (\S+)/.exec(stopped.out) ?? []
-  const rest = await fed(['promote', '--queue', 'mails', '--after', place], url)
+  const rest = await fed(['promote', '--queue', 'mails', '--yes', '--after', place], url)
   assert.deepEqual([rest.code, (await queue.stats()).counts.scheduled], [0, 0])
   const early = new AbortController()
   early.abort('SIGTERM')
-  assert.equal((await fed(['promote', '--queue', 'mails'], url, { stop: early })).code, 143)
+  assert.equal((await fed(['promote', '--queue', 'mails', '--yes'], url, { stop: early })).code, 143)
 })
 
 test('the demo loses nothing, in a pipe', async () => {

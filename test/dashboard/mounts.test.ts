@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -77,25 +78,56 @@ test('Hono, below a path', async (t) => {
   await asked(`http://127.0.0.1:${port}/admin/queues/`)
 })
 
-test('part of serve: at /dashboard/, with the tokens of the service', async () => {
+test("'local' is nobody under Hono, which does not say who the client is", async (t) => {
+  const pond = await Millpond.open('memory:')
+  after(t, () => pond.close({ timeout: 100 }))
+  const handle = dashboard(pond, { rights: 'local' })
+  const app = new Hono().all('/queues/*', (c) => handle(c.req.raw))
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => resolve(port))
+  const port = await promise
+  after(t, () => 'closeAllConnections' in server && closeServer(server, { timeout: 100 }))
+  const response = await fetch(`http://localhost:${port}/queues/api/workers`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  })
+  assert.equal(response.status, 403)
+  assert.match(await response.text(), /does not tell .* rights or tokens/)
+})
+
+test('part of serve: at /dashboard/, with the tokens of the service, or for this machine alone', async (t) => {
   const token = 'a-token-of-some-length'
   for (const tokens of [[], [token]]) {
-    const service = await serve('memory:', { tokens, dashboard: true })
+    const service = await serve('memory:', { tokens, hosts: ['queues.example'], dashboard: true })
+    after(t, () => service.close())
+    const server = createServer(toNode(service.handle))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    after(t, () => closeServer(server, { timeout: 100 }))
+    const { port } = server.address() as AddressInfo
     const headers = {
       'content-type': 'application/json',
       ...(tokens.length > 0 && { authorization: `Bearer ${token}` }),
     }
-    const at = (path: string, init: RequestInit = {}) => service.handle(new Request(`http://127.0.0.1${path}`, init))
+    const at = (path: string, init: RequestInit = {}) => fetch(`http://127.0.0.1:${port}${path}`, init)
     assert.equal((await at('/dashboard/')).status, 200)
-    assert.equal((await at('/dashboard')).status, 302)
-    const body = '{}'
-    const workers = (more: object) =>
-      at('/dashboard/api/workers', { method: 'POST', headers: { ...headers, ...more }, body })
+    assert.equal((await at('/dashboard', { redirect: 'manual' })).status, 302)
+    const asks = (more: object) => ({ method: 'POST', headers: { ...headers, ...more }, body: '{}' })
+    const workers = (more: object) => at('/dashboard/api/workers', asks(more))
     assert.equal((await workers({})).status, 200)
     assert.equal((await workers({ 'sec-fetch-site': 'cross-site' })).status, 403)
-    if (tokens.length > 0) assert.equal((await workers({ authorization: 'Bearer nonsense-of-length' })).status, 401)
-    else assert.equal((await service.handle(new Request('http://evil.example/dashboard/'))).status, 403)
-    await service.close()
+    const far = (host: string) => service.handle(new Request(`http://${host}/dashboard/api/workers`, asks({})))
+    if (tokens.length > 0) {
+      assert.equal((await workers({ authorization: 'Bearer nonsense-of-length' })).status, 401)
+      assert.equal((await workers({ 'x-forwarded-for': '192.0.2.1' })).status, 200)
+      assert.equal((await far('localhost')).status, 200)
+      continue
+    }
+    assert.equal((await service.handle(new Request('http://evil.example/dashboard/'))).status, 403)
+    // As `millpond dashboard` and `rights: 'local'`: not through a proxy, and not where nobody knows who asks.
+    for (const name of ['x-forwarded-for', 'forwarded', 'via'])
+      assert.equal((await workers({ [name]: '192.0.2.1' })).status, 403, name)
+    for (const host of ['localhost', 'queues.example']) assert.equal((await far(host)).status, 403, host)
   }
   const plain = await serve('memory:')
   assert.equal((await plain.handle(new Request('http://127.0.0.1/dashboard/'))).status, 404)

@@ -273,6 +273,9 @@ test("'local' answers this machine alone", async (t) => {
   }
   const far = dashboard(pond, { rights: 'local' })
   const body = JSON.stringify({ queue: 'emails' })
-  const headers = { 'content-type': 'application/json', host: 'evil.example' }
-  assert.equal((await far(new Request('http://evil.example/api/queue', { method: 'POST', headers, body }))).status, 403)
+  for (const host of ['evil.example', 'localhost']) {
+    const headers = { 'content-type': 'application/json', host }
+    const request = new Request(`http://${host}/api/queue`, { method: 'POST', headers, body })
+    assert.equal((await far(request)).status, 403, host)
+  }
 })

@@ -12,13 +12,15 @@ const told = (answers: Readonly<Record<string, readonly Cells[]>>) =>
   })
 
 test('a server that is well', async () => {
-  const found = await told({ pg_has_role: [['t']], prepared: [['0']], current_setting: [['on']] })
+  const found = await told({ pg_has_role: [['t']], prepared: [['0']] })
   assert.deepEqual(
     found.map(({ check, level }) => `${check} ${level}`),
     ['transactions ok', 'slots ok', 'publications ok', 'bloat ok'],
   )
   const [transactions] = await told({ pg_has_role: [['f']] })
-  assert.equal(transactions?.level, 'unseen')
+  assert.equal(transactions?.level, 'problem')
+  assert.match(transactions.text, /sees its own transactions alone/)
+  assert.match(transactions.action ?? '', /pg_read_all_stats/)
 })
 
 test('transactions that pin VACUUM, slots that keep log, dead rows, no autovacuum', async () => {
@@ -33,17 +35,19 @@ test('transactions that pin VACUUM, slots that keep log, dead rows, no autovacuu
     ],
     pg_publication_tables: [['all_tables', '30']],
     pg_stat_user_tables: [['waiting', '900000', '10', String(2 ** 30), 't']],
-    current_setting: [['off']],
+    track_counts: [['autovacuum'], ['track_counts']],
+    reloptions: [['moves']],
   })
   assert.deepEqual(
     found.map(({ check, level }) => `${check} ${level}`),
     [
       ...['transactions warning', 'transactions warning', 'slots problem', 'slots warning', 'slots warning'],
-      ...['publications note', 'bloat warning', 'bloat problem'],
+      ...['publications note', 'bloat warning', 'bloat problem', 'bloat problem', 'bloat problem'],
     ],
   )
   assert.match(found[0]?.text ?? '', /^process 123 of app \(reports\) has a transaction open for 120 min/)
   assert.match(found[0]?.action ?? '', /pg_terminate_backend\(123\)/)
+  assert.match(found.at(-1)?.text ?? '', /^autovacuum is off for millpond.moves/)
   assert.match(found[2]?.text ?? '', /keeps 3072 MiB of write-ahead log and old rows/)
   for (const { action } of found) assert.notEqual(action ?? '', '')
 })
@@ -53,6 +57,9 @@ test('a check that may not be made hides no other', async () => {
     schema: 'millpond',
     ask: (sql) => (sql.includes('slots') ? Promise.reject(new Error('permission denied')) : Promise.resolve([])),
   })
-  assert.deepEqual(found.map(({ level }) => level).filter((level) => level === 'unseen').length, 2)
+  assert.deepEqual(
+    found.filter(({ text }) => /^could not be looked at: /.test(text)).map(({ level }) => level),
+    ['problem'],
+  )
   assert.match(found.find(({ check }) => check === 'slots')?.text ?? '', /permission denied/)
 })

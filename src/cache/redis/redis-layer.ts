@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { ChosenDatabase } from '../../stores/redis-client/chosen-database.ts'
 import { connected, newClient, ownLike, replaceConnection } from '../../stores/redis-client/client.ts'
-import { closed, isNoScript, isPassing, toMillpondError } from '../../stores/redis-client/errors.ts'
+import { closed, isNoScript, isPassing, isReply, toMillpondError } from '../../stores/redis-client/errors.ts'
 import { bytesOf, extraTime } from '../../stores/redis-client/extra-time.ts'
 import { scriptsIn } from '../../stores/redis-client/scripts.ts'
 import { type Client, type ClientSettings, settingsOf } from '../../stores/redis-client/settings.ts'
@@ -252,6 +252,8 @@ export class RedisLayer {
       this.#pausedUntil = 0
       return answer
     } catch (error) {
+      // A refusal is an answer, too: the server is back.
+      if (isReply(error)) this.#pausedUntil = 0
       if (isPassing(error)) this.#refreshSlots()
       throw this.#coded(error)
     } finally {

@@ -12,13 +12,13 @@ import { type Tool, type ToolAnswer, ToolUnknown } from './protocol.ts'
 
 /** Verbs that read alone. */
 const READING = ['stats', 'explain', 'jobs', 'job', 'workers', 'plan', 'doctor'] as const
-/** Verbs that change something, and what a repeated call does. `isFinal`: what is gone does not come back. */
+/** Verbs that change something, and what a repeated call does. `isFinal`: what it did cannot be taken back. */
 const CHANGING: Readonly<Record<string, { isFinal: boolean; isIdempotent: boolean }>> = {
-  limits: { isFinal: false, isIdempotent: true },
+  limits: { isFinal: true, isIdempotent: true },
   pause: { isFinal: false, isIdempotent: true },
   resume: { isFinal: false, isIdempotent: true },
-  requeue: { isFinal: false, isIdempotent: false },
-  promote: { isFinal: false, isIdempotent: true },
+  requeue: { isFinal: true, isIdempotent: false },
+  promote: { isFinal: true, isIdempotent: true },
   update: { isFinal: true, isIdempotent: true },
   push: { isFinal: false, isIdempotent: false },
   cancel: { isFinal: true, isIdempotent: true },

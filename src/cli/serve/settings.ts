@@ -24,7 +24,7 @@ export const OPTIONS = {
   host: { value: 'ADDRESS', help: '127.0.0.1 unless given; one that others can reach needs a token' },
   'token-file': { value: 'FILE', help: 'tokens, one a line, each of 16 characters at least; or MILLPOND_TOKEN' },
   'allow-host': { value: 'NAME', multiple: true, help: 'a further name that Host may have where there is no token' },
-  dashboard: { help: 'shows the dashboard at /dashboard/; a browser asks for a token, if there are any' },
+  dashboard: { help: 'shows the dashboard at /dashboard/; by a token, or without tokens for this machine alone' },
   deliver: { value: 'QUEUE=URL', multiple: true, help: 'delivers the queue to a webhook' },
   'webhook-secrets': {
     value: 'FILE',

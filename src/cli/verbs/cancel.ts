@@ -1,5 +1,5 @@
 /** `millpond cancel` */
-import { BULK, changeJobs, notesOf, YES } from '../bulk.ts'
+import { BULK, changeJobs, notesOf } from '../bulk.ts'
 import { defineVerb } from '../verb.ts'
 
 const STATES = ['blocked', 'scheduled', 'waiting', 'running'] as const
@@ -11,11 +11,9 @@ export const verb = defineVerb({
   options: {
     state: { value: 'STATE', help: 'with --queue: blocked, scheduled, waiting or running; all of them unless given' },
     ...BULK,
-    ...YES,
   },
   notes: notesOf({
     all: 'every live job of the queue',
-    asks: true,
     more: 'A cancelled job can be requeued, until --keep-dead of its queue is over.',
   }),
   run(call) {
@@ -24,7 +22,6 @@ export const verb = defineVerb({
       action: 'cancel',
       past: 'cancelled',
       state,
-      isAllowed: call.args.flag('yes'),
       async one({ pond }, id) {
         const now = await pond.cancel(id)
         if (now === undefined) return 'is not known'

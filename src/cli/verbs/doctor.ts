@@ -22,7 +22,7 @@ export const verb = defineVerb({
     ...JSON_LINES,
   },
   notes:
-    'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem; 1: the store cannot be reached.',
+    'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem, such as a\ncheck that could not be made; 1: the store cannot be reached.',
   async run({ args, terminal }) {
     const found = await diagnosis(args)
     if (args.flag('json')) for (const one of found) terminal.out(`${jsonText(one)}\n`)
@@ -37,7 +37,8 @@ export async function diagnosis(args: Arguments<'store'>): Promise<Finding[]> {
   await assertExists(url)
   const found = await examineStore(url)
   // A schema of another version would be migrated by opening it.
-  if (found.some(({ check, level }) => check === 'version' && level !== 'ok')) return found
+  const versions = found.filter(({ check }) => check === 'version')
+  if (versions.length === 0 || versions.some(({ level }) => level !== 'ok')) return found
   try {
     return [...found, ...(await withStore(args, examineQueues))]
   } catch (error) {
@@ -46,9 +47,9 @@ export async function diagnosis(args: Arguments<'store'>): Promise<Finding[]> {
   }
 }
 
-const STYLES = { ok: 'green', note: 'cyan', warning: 'yellow', problem: 'red', unseen: 'gray' } as const
+const STYLES = { ok: 'green', note: 'cyan', warning: 'yellow', problem: 'red' } as const
 /** Worst first. */
-const ORDER: readonly Finding['level'][] = ['problem', 'warning', 'note', 'unseen', 'ok']
+const ORDER: readonly Finding['level'][] = ['problem', 'warning', 'note', 'ok']
 
 function show(terminal: Terminal, found: readonly Finding[], all: boolean): void {
   const shown = found

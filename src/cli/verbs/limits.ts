@@ -2,19 +2,13 @@
 import { changeText } from '../../pond/action-detail.ts'
 import type { GroupLimitOptions } from '../../pond/limits.ts'
 import type { Queue } from '../../pond/queue.ts'
-import {
-  type OverrideOptions,
-  overrideSettings,
-  SETTING_NAMES,
-  settingsAfter,
-  shownSettings,
-} from '../../pond/queue-options.ts'
+import { overrideSettings, SETTING_NAMES, settingsAfter, shownSettings } from '../../pond/queue-options.ts'
 import { defined } from '../../values/options/options.ts'
 import type { GroupRecord } from '../../values/settings/limits.ts'
-import type { SettingName } from '../../values/settings/settings.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
 import { type Arguments, JSON_LINES, STORE } from '../arguments.ts'
+import { NEEDS_YES } from '../bulk.ts'
 import { grouped, NONE, time } from '../figures.ts'
 import { knownQueue, type Opened, withStore } from '../open.ts'
 import {
@@ -43,6 +37,7 @@ const OPTIONS = {
   },
   weight: { value: 'NUMBER', help: 'with --group: its share, 1 unless given' },
   'dry-run': { help: 'only checks what is given, and shows what holds now and what would change' },
+  yes: { help: 'also shortens how long finished jobs stay, which removes jobs' },
   ...STORE,
   ...JSON_LINES,
 } as const
@@ -66,6 +61,11 @@ export const verb = defineVerb<Name>({
     return withStore(args, async (opened) => {
       const queue = await knownQueue(opened, args.operand(0))
       const isDry = args.flag('dry-run')
+      const removal = group === undefined ? await removalBy(call, opened, queue) : undefined
+      if (removal !== undefined && !isDry && !args.flag('yes')) {
+        terminal.err(`millpond: ${removal}\n${NEEDS_YES}`)
+        return EXIT.refused
+      }
       const change = group === undefined ? await changeQueue(call, opened, queue, isDry) : undefined
       if (group !== undefined) await changeGroup(call, opened, queue, group, isDry)
       const groups = await groupsOf(opened, queue, group)
@@ -77,6 +77,7 @@ export const verb = defineVerb<Name>({
       if (group === undefined) await showSettings(terminal, queue)
       showGroups(terminal, groups, group)
       if (isDry && change !== undefined) terminal.out(`It would change ${change}.\n`)
+      if (isDry && removal !== undefined) terminal.out(`${removal}\n`)
       if (isDry) terminal.out('Nothing was changed.\n')
       return EXIT.done
     })
@@ -85,16 +86,16 @@ export const verb = defineVerb<Name>({
 
 /** @returns of a dry run, what it would change, such as `running 1 → 20`; undefined: nothing */
 async function changeQueue(
-  { args, terminal }: Call<Name>,
+  call: Call<Name>,
   opened: Opened,
   queue: Queue,
   isDry: boolean,
 ): Promise<string | undefined> {
+  const { args, terminal } = call
   if (args.text('weight') !== undefined) throw new UsageError('--weight goes with --group')
+  if (isDry) return changeText(...(await settingsBy(call, opened, queue)))
   const overrides = overridesOf(args)
   const given = args.texts('clear')
-  const clear = settingNames(given)
-  if (isDry) return changeBy(opened, queue, overrides, given.length > 0 ? (clear ?? SETTING_NAMES) : [])
   const told = { queue: queue.name }
   const changed = async (change: () => Promise<unknown>) => {
     const before = await queue.settings()
@@ -102,7 +103,7 @@ async function changeQueue(
     return defined({ detail: changeText(before, await queue.settings()) })
   }
   if (given.length > 0) {
-    const detail = await changed(() => queue.clearOverrides(clear))
+    const detail = await changed(() => queue.clearOverrides(settingNames(given)))
     await acted(opened, terminal, { ...told, action: 'clear', settings: given, ...detail })
   }
   const settings = Object.keys(overrides)
@@ -112,15 +113,31 @@ async function changeQueue(
   return undefined
 }
 
-async function changeBy(
-  { store }: Opened,
-  { name: queue }: Queue,
-  overrides: OverrideOptions,
-  clear: readonly SettingName[],
-): Promise<string | undefined> {
+/** What holds, and what would. */
+async function settingsBy({ args }: Call<Name>, { store }: Opened, { name: queue }: Queue) {
+  const given = args.texts('clear')
+  const clear = given.length > 0 ? (settingNames(given) ?? SETTING_NAMES) : []
   const report = store.capabilities.settings ? await store.operations.settings({ queue }) : null
-  const change = { ...overrideSettings(store, queue, overrides), by: 'operator', clear } as const
-  return changeText(shownSettings(store, report), settingsAfter(store, report, change))
+  const change = { ...overrideSettings(store, queue, overridesOf(args)), by: 'operator', clear } as const
+  return [shownSettings(store, report), settingsAfter(store, report, change)] as const
+}
+
+/** @returns which jobs the change removes: those that are kept, and have ended longer ago than the new time */
+async function removalBy(call: Call<Name>, opened: Opened, queue: Queue): Promise<string | undefined> {
+  const [before, after] = await settingsBy(call, opened, queue)
+  const shorter = (['keepDone', 'keepDead'] as const).flatMap((name) => {
+    const [was, is] = [before, after].map((settings) => settings.find((one) => one.name === name)?.value)
+    return Number(is) < Number(was) ? [{ name, was, is }] : []
+  })
+  if (shorter.length === 0) return undefined
+  const { counts } = await queue.stats()
+  const texts = shorter.map(({ name, was, is }) => {
+    const change = `${optionName(name)} ${settingText(name, was)} → ${settingText(name, is)}`
+    const count = name === 'keepDone' ? counts.done : counts.dead + counts.cancelled
+    const jobs = `${grouped(count)} ${name === 'keepDone' ? 'done' : 'dead and cancelled'} jobs`
+    return `${change} removes ${is === 0 ? `the ${jobs}` : `what ended longer ago of the ${jobs}`}`
+  })
+  return `${texts.join('; ')}.`
 }
 
 async function changeGroup(

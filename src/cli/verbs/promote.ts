@@ -7,13 +7,12 @@ export const verb = defineVerb({
   summary: 'lets scheduled jobs wait from now on, whatever their due time',
   operands: ['[ID…]'],
   options: BULK,
-  notes: notesOf({ all: 'every scheduled job of the queue', asks: false }),
+  notes: notesOf({ all: 'every scheduled job of the queue' }),
   run: (call) =>
     changeJobs(call, {
       action: 'promote',
       past: 'wait now',
       stateUnlessGiven: 'scheduled',
-      isAllowed: true,
       async one({ store }, id) {
         const [outcome] = await store.operations.update({ items: [{ id, delay: 0 }] })
         if (outcome === 'updated') return undefined

@@ -2,7 +2,7 @@
 import { JOB_STATES } from '../../values/jobs/records.ts'
 import { jsonText } from '../../web/answer.ts'
 import { acted } from '../acted.ts'
-import { BULK, changeJobs, notesOf, YES } from '../bulk.ts'
+import { BULK, changeJobs, NEEDS_YES, notesOf } from '../bulk.ts'
 import { counted } from '../figures.ts'
 import { FILTERS } from '../filters.ts'
 import { knownQueue, withStore } from '../open.ts'
@@ -13,7 +13,6 @@ const OPTIONS = {
   state: { value: 'STATE', help: `${JOB_STATES.join(', ')}; needed with --queue` },
   ...BULK,
   'whole-queue': { help: 'with --queue alone: every job, the settings, groups, figures, and the queue' },
-  ...YES,
 } as const
 
 export const verb = defineVerb<keyof typeof OPTIONS>({
@@ -23,7 +22,6 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
   options: OPTIONS,
   notes: notesOf({
     all: 'every job of that state',
-    asks: true,
     more: 'Running jobs are removed, too: their handlers are told to stop, and what they answer does not count.',
   }),
   run(call) {
@@ -39,7 +37,6 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
       action: 'remove',
       past: 'removed',
       state,
-      isAllowed: args.flag('yes'),
       async one({ store }, id) {
         const { removed } = await store.operations.remove({ ids: [id] })
         return removed === 1 ? undefined : 'is not known'
@@ -68,7 +65,7 @@ async function removeQueue({ args, terminal }: Call<keyof typeof OPTIONS>): Prom
       if (args.flag('json')) terminal.out(`${jsonText({ count })}\n`)
       else terminal.out(`${counted(count, 'job')}. Nothing was changed.\n`)
       if (args.flag('dry-run')) return EXIT.done
-      terminal.err('millpond: this cannot be undone: give --yes to do it\n')
+      terminal.err(NEEDS_YES)
       return EXIT.refused
     }
     const changed = await opened.pond.removeQueue(queue.name)

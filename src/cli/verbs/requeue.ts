@@ -11,7 +11,6 @@ export const verb = defineVerb({
   options: { state: { value: 'STATE', help: 'with --queue: dead, unless given, or cancelled' }, ...BULK },
   notes: notesOf({
     all: 'every dead job of the queue',
-    asks: false,
     more: 'First look: millpond requeue --queue mails --group tenant-7 --error-code TimedOut --dry-run',
   }),
   run(call) {
@@ -21,7 +20,6 @@ export const verb = defineVerb({
       past: 'requeued',
       state,
       stateUnlessGiven: 'dead',
-      isAllowed: true,
       async one({ pond, store }, id) {
         const { requeued } = await store.operations.requeue({ ids: [id] })
         if (requeued === 1) return undefined

@@ -23,7 +23,6 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
   options: OPTIONS,
   notes: notesOf({
     all: 'every job of that state',
-    asks: false,
     more: 'Data are not checked by the schema of the code that pushes them.',
   }),
   async run(call) {
@@ -50,7 +49,6 @@ export const verb = defineVerb<keyof typeof OPTIONS>({
       past: 'changed',
       state,
       hasData: true,
-      isAllowed: true,
       async one({ pond }, id) {
         const job = await pond.job(id)
         if (job === undefined) return 'is not known'

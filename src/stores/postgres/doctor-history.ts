@@ -53,8 +53,8 @@ async function transactions({ ask }: Asked): Promise<Finding[]> {
   if (found.length > 0) return found
   const [[sees] = []] = await ask("select pg_has_role(current_user, 'pg_read_all_stats', 'usage')")
   if (sees === 't') return [{ check: 'transactions', level: 'ok', text: 'no transaction is open for long' }]
-  const text = 'this role sees its own transactions alone: grant it pg_read_all_stats'
-  return [{ check: 'transactions', level: 'unseen', text }]
+  const text = 'this role sees its own transactions alone'
+  return [{ check: 'transactions', level: 'problem', text, action: 'grant it pg_read_all_stats' }]
 }
 
 async function slots({ ask }: Asked): Promise<Finding[]> {
@@ -113,14 +113,20 @@ async function bloat({ ask, schema }: Asked): Promise<Finding[]> {
       action: `see that autovacuum runs; now: VACUUM ${schema}.${table}`,
     }
   })
-  const [[autovacuum] = []] = await ask("select current_setting('autovacuum')")
-  if (autovacuum === 'off') {
-    found.push({
-      check: 'bloat',
-      level: 'problem',
-      text: 'autovacuum is off: tables grow without end',
-      action: 'set autovacuum = on',
-    })
+  const off = await ask(`select name from pg_catalog.pg_settings
+    where name in ('autovacuum', 'track_counts') and setting = 'off' order by name`)
+  for (const [name] of off) {
+    const text = `${name} is off, so no autovacuum runs: tables grow without end`
+    found.push({ check: 'bloat', level: 'problem', text, action: `set ${name} = on` })
+  }
+  const without = await ask(`select relname from pg_catalog.pg_class c,
+      lateral pg_catalog.pg_options_to_table(c.reloptions) o
+    where c.relnamespace = '${schema}'::regnamespace and c.relkind = 'r'
+      and o.option_name = 'autovacuum_enabled' and not o.option_value::boolean order by relname`)
+  for (const [table] of without) {
+    const text = `autovacuum is off for ${schema}.${table}, which grows without end`
+    const action = `alter table ${schema}.${table} reset (autovacuum_enabled)`
+    found.push({ check: 'bloat', level: 'problem', text, action })
   }
   return found.length > 0 ? found : [{ check: 'bloat', level: 'ok', text: 'no table has many dead rows' }]
 }

@@ -51,6 +51,7 @@ type Check = (patient: Patient) => Promise<Finding[]>
 
 const CHECKS: readonly (readonly [string, Check])[] = [
   ['version', versions],
+  ['writes', writes],
   ['durability', durability],
   ['tables', tables],
   ['leases', leases],
@@ -80,6 +81,22 @@ async function versions({ ask, database, schema }: Patient): Promise<Finding[]> 
     return [{ check: 'version', level: 'note', text: `${text}; its functions are of another release`, action }]
   }
   return [{ check: 'version', level: 'ok', text }]
+}
+
+async function writes({ ask }: Patient): Promise<Finding[]> {
+  const [[isStandby, isReadOnly] = []] = await ask(
+    "select pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'",
+  )
+  if (isStandby === 't') {
+    const text = 'the server is a standby: it takes no job'
+    return [{ check: 'writes', level: 'problem', text, action: 'use the URL of the primary' }]
+  }
+  if (isReadOnly === 't') {
+    const text = 'transactions of this role are read-only: it takes no job'
+    const action = 'reset default_transaction_read_only of the role, the database or the server'
+    return [{ check: 'writes', level: 'problem', text, action }]
+  }
+  return [{ check: 'writes', level: 'ok', text: 'the server takes writes' }]
 }
 
 /** Settings under which an acknowledged job can be lost. */

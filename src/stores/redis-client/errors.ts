@@ -8,6 +8,9 @@ const message = (error: unknown): string => (isError(error) ? error.message : St
 
 export const isNoScript = (error: unknown): boolean => message(error).startsWith('NOSCRIPT')
 
+/** The server's own, as against one of the connection or the client. */
+export const isReply = (error: unknown): boolean => isError(error) && error.name === 'ReplyError'
+
 /** The hash slot is another node's by now. */
 export const isMoved = (error: unknown): boolean => message(error).startsWith('MOVED')
 

@@ -33,7 +33,8 @@ export async function examine(url: string): Promise<Finding[]> {
       check('clock', () => clock(server)),
       check('rights', () => rights(server)),
     ])
-    return all.flat()
+    // Last: the client connects anew after some refusals, and calls of the other checks would fail.
+    return [...all.flat(), ...(await check('writes', () => writes(server)))]
   })
 }
 
@@ -77,6 +78,21 @@ async function versions(server: Server): Promise<Finding[]> {
   return [{ check: 'version', level: 'ok', text }]
 }
 
+/** By a write that changes nothing: the removal of a key that is not there. */
+async function writes({ infos, calls, settings }: Server): Promise<Finding[]> {
+  if (infos.some((info) => fieldOf(info, 'role') === 'slave')) {
+    const text = 'the server is a replica: it takes no job'
+    return [{ check: 'writes', level: 'problem', text, action: 'use the URL of the master, or redis+sentinel://' }]
+  }
+  try {
+    await calls.command('unlink', `{${settings.prefix}}:doctor`)
+    return [{ check: 'writes', level: 'ok', text: 'the server takes writes' }]
+  } catch (error) {
+    const text = `the server refuses writes, so it takes no job: ${safeText(error)}`
+    return [{ check: 'writes', level: 'problem', text, action: 'do what the message of Redis says' }]
+  }
+}
+
 async function durability({ infos, calls }: Server): Promise<Finding[]> {
   const found: Finding[] = []
   const without = infos.filter((info) => fieldOf(info, 'aof_enabled') !== '1').length
@@ -89,7 +105,7 @@ async function durability({ infos, calls }: Server): Promise<Finding[]> {
       text,
       action: 'CONFIG SET appendonly yes, and the same in redis.conf',
     })
-  } else if ((await config(calls, 'appendfsync')) === 'no') {
+  } else if ((await configOf(calls, 'appendfsync')) === 'no') {
     const text = 'appendfsync no: a crash of the machine loses what the system has not written, often 30 s'
     found.push({
       check: 'durability',
@@ -114,17 +130,11 @@ async function durability({ infos, calls }: Server): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: 'durability', level: 'ok', text: 'the append-only file is on' }]
 }
 
-/** null: the user may not ask. */
-async function config(calls: Calls, name: string): Promise<string | null> {
-  for (const node of mastersOf(calls.client)) {
-    try {
-      const [, value] = (await node.config('GET', name)) as unknown[]
-      return typeof value === 'string' ? value : null
-    } catch {
-      return null
-    }
-  }
-  return null
+/** @throws where the user may not ask */
+async function configOf(calls: Calls, name: string): Promise<string> {
+  const [node] = mastersOf(calls.client)
+  const [, value] = ((await node?.config('GET', name)) ?? []) as unknown[]
+  return String(value)
 }
 
 function memory({ infos }: Server): Finding[] {

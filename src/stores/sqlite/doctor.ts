@@ -5,7 +5,7 @@ import { type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../
 import { type Database, openDatabase } from './connection/database.ts'
 import { readSchema } from './connection/migrate.ts'
 import { columnOf, integer, text } from './connection/values.ts'
-import { toMillpondError } from './errors.ts'
+import { isCorrupt, toMillpondError } from './errors.ts'
 import { openedBy } from './openers.ts'
 import { type Settings, settingsOf } from './settings.ts'
 
@@ -24,6 +24,8 @@ export async function examine(url: string): Promise<Finding[]> {
   const settings = settingsOf(url, {})
   return withFile(settings, async (db) => {
     const why = (error: unknown) => toMillpondError(error, settings.path).message
+    const damage = unreadable(db, why)
+    if (damage !== undefined) return [damage]
     const check = (name: string, look: () => Finding[]) => looked(name, look, why)
     const all = await Promise.all([
       check('version', () => versions(db)),
@@ -66,11 +68,27 @@ async function withFile<T>({ path, busyTimeout }: Settings, use: (db: Database) 
 
 const pragma = (db: Database, name: string): unknown => Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]
 
+/** What makes all other checks idle. @throws the driver's own */
+function unreadable(db: Database, why: (error: unknown) => string): Finding | undefined {
+  try {
+    pragma(db, 'schema_version')
+    return undefined
+  } catch (error) {
+    if (!isCorrupt(error)) throw error
+    const action = 'look at the path; if it is right, copy the file, then restore a backup'
+    return { check: 'integrity', level: 'problem', text: why(error), action }
+  }
+}
+
 function versions(db: Database): Finding[] {
   const sqlite = text(columnOf(db.prepare('select sqlite_version() as v').get(), 'v'))
   const { found, newest } = readSchema(db)
   const text_ = `SQLite ${sqlite}, tables of version ${found}`
   if (found === newest) return [{ check: 'version', level: 'ok', text: text_ }]
+  if (found === 0) {
+    const action = 'look at the path; millpond migrate makes the tables'
+    return [{ check: 'version', level: 'problem', text: `SQLite ${sqlite}, without tables of Millpond`, action }]
+  }
   const isNewer = found > newest
   return [
     {
@@ -112,8 +130,8 @@ function tables(db: Database): Finding[] {
 
 function integrity(db: Database, { path }: Settings): Finding[] {
   if (statSync(path).size > MOST_READ) {
-    const text = 'the file is too large to be read as a whole here: run PRAGMA quick_check at a quiet time'
-    return [{ check: 'integrity', level: 'unseen', text }]
+    const text = 'the file is too large to be read as a whole here'
+    return [{ check: 'integrity', level: 'note', text, action: 'run PRAGMA quick_check at a quiet time' }]
   }
   const found = text(pragma(db, 'quick_check(1)'))
   if (found === 'ok') return [{ check: 'integrity', level: 'ok', text: 'the quick check of SQLite finds nothing' }]
@@ -175,7 +193,7 @@ function fileSystem({ path }: Settings): Finding[] {
 function libraries({ path }: Settings): Finding[] {
   const openers = openedBy(`${realpathSync(path)}-shm`, process.pid)
   if (openers === undefined)
-    return [{ check: 'libraries', level: 'unseen', text: 'only Linux tells which processes have the file open' }]
+    return [{ check: 'libraries', level: 'note', text: 'only Linux tells which processes have the file open' }]
   const double = openers.filter(({ times }) => times > 1).map(({ pid }) => pid)
   if (double.length === 0) {
     const many = openers.length === 1 ? 'one other process has' : `${openers.length} other processes have`

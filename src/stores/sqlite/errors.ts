@@ -56,6 +56,7 @@ function codeOf(error: unknown): ErrorCode {
 }
 
 export const isFull = (error: unknown): boolean => codeOf(error) === 'StoreFull'
+export const isCorrupt = (error: unknown): boolean => codeOf(error) === 'StoreCorrupt'
 
 /** The extended result code of an error of node:sqlite, or null. */
 function errcodeOf(error: unknown): number | null {
