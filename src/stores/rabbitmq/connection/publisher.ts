@@ -13,8 +13,8 @@ export interface Letter {
   properties: Options.Publish & { messageId: string }
 }
 
-/** `refused`: by a limit of the queue. `unrouted`: there is no such queue. */
-export type Published = 'stored' | 'refused' | 'unrouted'
+/** `refused`: by a limit of the queue. `unrouted`: there is no such queue. `unwritable`: AMQP cannot say its headers; nothing was sent. */
+export type Published = 'stored' | 'refused' | 'unrouted' | 'unwritable'
 
 export class Publisher {
   readonly #link: Link
@@ -50,13 +50,22 @@ export class Publisher {
       writeTogether(channel)
       for (const [index, { exchange, key, body, properties }] of letters.entries()) {
         const options = { ...properties, persistent: true, mandatory: true }
-        channel.publish(exchange, key, body, options, (error: unknown) => {
+        const answered = (answer: Published): void => {
+          answers[index] = answer
+          if (--left === 0) resolve(answers)
+        }
+        const confirmed = (error: unknown): void => {
           const isRefused = error instanceof Error && error.message === 'message nacked'
           if (error !== null && !isRefused) reject(error)
           const isUnrouted = this.#returned.size > 0 && this.#returned.delete(properties.messageId)
-          answers[index] = isRefused ? 'refused' : isUnrouted ? 'unrouted' : 'stored'
-          if (--left === 0) resolve(answers)
-        })
+          answered(isRefused ? 'refused' : isUnrouted ? 'unrouted' : 'stored')
+        }
+        try {
+          channel.publish(exchange, key, body, options, confirmed)
+        } catch (error) {
+          if (!isUnwritable(error)) reject(error)
+          else answered('unwritable')
+        }
       }
     })
   }
@@ -69,3 +78,6 @@ function writeTogether({ connection }: ConfirmChannel): void {
   stream.cork()
   setImmediate(() => setImmediate(() => stream.uncork()))
 }
+
+/** amqplib throws before it sends anything: of a table over 64 KB, or with a value that it cannot write. */
+const isUnwritable = (error: unknown): boolean => error instanceof Error && error.name !== 'IllegalOperationError'
