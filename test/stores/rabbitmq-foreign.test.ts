@@ -80,7 +80,7 @@ describe('RabbitMQ: messages of other programs', { skip: missingReason('rabbitmq
       })
       await store.operations.release({ queue, items: jobs.slice(10).map(holdOf) })
       await store.close()
-      assert.equal((await channel.checkQueue(queue)).messageCount, 90)
+      await until(async () => (await channel.checkQueue(queue)).messageCount === 90, 'the queue has all others')
       await assert.rejects(async () => {
         const connection = await connect(URL_)
         after(t, () => connection.close())
@@ -90,6 +90,28 @@ describe('RabbitMQ: messages of other programs', { skip: missingReason('rabbitmq
       }, /NOT_FOUND/)
     })
   }
+
+  test('headers and errors that cannot be written make one job dead, and the others go through', async (t) => {
+    const { store, channel, prefix, queue, publish, claim } = await foreign(t)
+    await publish(3, { headers: { tenant: 7 } })
+    // amqplib writes at most 64 KB of headers. RabbitMQ has just that much, and the error comes on top.
+    await publish(1, { headers: { large: 'x'.repeat(65_400) } })
+    const jobs = await claim(4)
+    const error = { ...ERROR, message: '\u0000'.repeat(12_000) }
+    const items = jobs.map((job, index) => ({ ...holdOf(job), error: index === 0 ? error : ERROR, delay: null }))
+    assert.deepEqual(await store.operations.fail({ queue, items }), ['dead', 'dead', 'dead', 'dead'])
+    const dead: Record<string, unknown>[] = []
+    for (let n = 0; n < 4; n++) {
+      const message = await channel.get(`${prefix}.jobs.${queue}.dead`, { noAck: true })
+      dead.push((message && message.properties.headers) || {})
+    }
+    const kept = dead.filter((headers) => headers.tenant === 7 && headers['millpond-left-out'] === undefined)
+    const short = dead.filter((headers) => headers['millpond-left-out'] === true)
+    assert.deepEqual([kept.length, short.length], [2, 2])
+    for (const headers of dead) assert.equal(JSON.parse(String(headers['millpond-error'])).code, ERROR.code)
+    await store.close()
+    assert.equal((await channel.checkQueue(queue)).messageCount, 0)
+  })
 
   test('its second attempt sees the same headers, and no queue gets a copy', async (t) => {
     const { store, channel, prefix, queue, publish, claim } = await foreign(t)
