@@ -103,7 +103,7 @@ describe('RabbitMQ: messages of other programs', { skip: missingReason('rabbitmq
     const dead: Record<string, unknown>[] = []
     for (let n = 0; n < 4; n++) {
       const message = await channel.get(`${prefix}.jobs.${queue}.dead`, { noAck: true })
-      dead.push((message && message.properties.headers) || {})
+      dead.push(message === false ? {} : (message.properties.headers ?? {}))
     }
     const kept = dead.filter((headers) => headers.tenant === 7 && headers['millpond-left-out'] === undefined)
     const short = dead.filter((headers) => headers['millpond-left-out'] === true)
