@@ -65,8 +65,17 @@ export class TcpProxy {
     await this.#listen()
   }
 
-  /** Swallows what the server answers; what clients send is forwarded. */
-  mute(): void {
+  /**
+   * Swallows what the server answers; what clients send is forwarded.
+   * @param only the place of the one open connection to mute; new ones work
+   */
+  mute(only?: number): void {
+    if (only !== undefined) {
+      const link = [...this.#links][only]
+      link?.server?.unpipe()
+      link?.server?.pause()
+      return
+    }
     this.#swallows = true
     for (const { server } of this.#links) {
       server?.unpipe()

@@ -263,6 +263,24 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.equal(stats?.counts.waiting, stats?.totals.pushed)
   })
 
+  test('a job over max_message_size is refused alone, and every other one is stored once', async (t) => {
+    const broker = await server()
+    await broker.call('application', 'set_env', 'rabbit', 'max_message_size', '20000')
+    atEnd(t, () => broker.call('application', 'set_env', 'rabbit', 'max_message_size', '134217728'))
+    const store = await open(`${broker.url}?prefix=${freshPrefix()}`, {})
+    atEnd(t, () => store.close())
+    const sized = (size: number) => newJob({ data: { encoding: 'json', body: JSON.stringify('x'.repeat(size)) } })
+    const sizes = [10, 9000, 50_000, 18_000, 10, 30_000, 100]
+    const calls = [sizes, sizes].map((each) => store.operations.push({ jobs: each.map(sized) }))
+    for (const outcomes of await Promise.all(calls)) {
+      const statuses = outcomes.map(({ status, error }) => error?.code ?? status)
+      const expected = sizes.map((size) => (size > 20_000 ? 'PayloadTooLarge' : 'pushed'))
+      assert.deepEqual(statuses, expected)
+    }
+    const [stats] = await store.operations.stats({ queue: 'q' })
+    assert.equal(stats?.counts.waiting, 10)
+  })
+
   test('a broker that is not there is named, and its password is not', async () => {
     const proxy = await startProxy(1)
     await proxy.block()

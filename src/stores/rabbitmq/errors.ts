@@ -51,3 +51,9 @@ export const refused = (where: string): MillpondError =>
     'StoreFull',
     `a length limit of RabbitMQ refused a job that came back; raise it or drain the queue: ${where}`,
   )
+
+export const tooLarge = (where: string): MillpondError =>
+  new MillpondError(
+    'PayloadTooLarge',
+    `a job is over the max_message_size of RabbitMQ, and was not stored; push a reference, or raise the limit in rabbitmq.conf: ${where}`,
+  )

@@ -42,14 +42,17 @@ export const HEADER = {
   ...{ timeout: `${PREFIX}timeout`, error: `${PREFIX}error`, trace: 'traceparent' },
   /** The id that another program gave its message, if it is no UUID. */
   message: `${PREFIX}message`,
+  /** Of a dead job: headers of another program, or part of its error, could not be written. */
+  leftOut: `${PREFIX}left-out`,
 } as const
 /** Set for each wait that the job is to spend. */
 export const waitHeader = (ms: number): string => `${PREFIX}wait-${ms}`
 
 /** Headers of the program that published the message. */
 export const isForeignHeader = (name: string): boolean => !name.startsWith(PREFIX) && !isBrokerHeader(name)
-/** Headers about one delivery or one delay. A copy of the message must not have them. */
+/** Headers about one publication, one delivery or one delay. A copy of the message must not have them. */
 export const isPassingHeader = (name: string): boolean =>
-  isBrokerHeader(name) || name.startsWith(waitHeader(0).slice(0, -1))
+  // RabbitMQ sends a message to the queues that these name, too.
+  /^B?CC$/.test(name) || isBrokerHeader(name) || name.startsWith(waitHeader(0).slice(0, -1))
 const isBrokerHeader = (name: string): boolean =>
   /^x-(?:delivery-count|acquired-count|death|(?:first|last)-death-\w+|stream-offset)$/.test(name)

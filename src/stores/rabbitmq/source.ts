@@ -3,17 +3,23 @@
  * sends jobs ahead of the next claim, but no more than slots are free for.
  *
  *   delivered ──► ready ──claim──► held ──► acknowledged
+ *                   │ ▲              └─ a message of another program is tried again: waits here for its delay
+ *                   │ └──────────────────────┘
  *                   └─ nobody asks for it: goes back, without an attempt being counted
  *   the channel is lost: RabbitMQ gives all of them to others
+ *
+ * The store fails by closing. Where nobody knows whether the copy of a job was stored, the connection is closed: all claims are lost,
+ * and no state outlives the doubt. Messages of other programs are given back to their own queue, and copied only when they are dead.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, ConsumeMessage } from 'amqplib'
-import type { MillpondError } from '../../values/errors/errors.ts'
+import { isMillpondError, type MillpondError } from '../../values/errors/errors.ts'
 import type { ClaimRequest, Hold } from '../../values/jobs/records.ts'
 import type { Totals } from '../../values/operations/requests.ts'
+import { isError } from '../../values/runtime/realms.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import { toMillpondError } from './errors.ts'
+import { refused, toMillpondError } from './errors.ts'
 import { HEADER, type Line, priorityOf } from './names.ts'
 import { sendBack, type Traffic } from './traffic.ts'
 import { type Arrived, arrivedOf, copyOf } from './wire.ts'
@@ -31,11 +37,16 @@ export interface Delivery extends Arrived {
   consumer: Consumer
   /** By our clock; 0: not claimed. */
   leaseUntil: number
-  /** By `performance.now()`. */
+  /** By `performance.now()`; of one that waits here for its next attempt: when that is due. */
   readonly arrivedAt: number
   /** It is being moved, or its claim is being ended. */
   isEnding: boolean
+  /** What becomes of the message when its claim ends. */
+  after: AfterClaim
 }
+
+/** RabbitMQ forgets it or gives it to anybody; the claim holds on; or, as a number, it waits here for so many ms. */
+type AfterClaim = 'forget' | 'giveBack' | 'keep' | number
 
 export interface Held<Item> {
   item: Item
@@ -47,6 +58,10 @@ const IDLE = 100
 const MAX_PREFETCH = 65_535
 /** Ms for which jobs are fetched for a worker that has not asked again: it is busy or gone. One that waits asks every second. */
 const PATIENCE = 3000
+/** Most ms that a message waits here for its next attempt. RabbitMQ takes back what is not acknowledged within its consumer_timeout. */
+const LONGEST_STAY = 300_000
+/** Ms that a source which closes waits for what is on its way to it. */
+const CLOSE_PAUSE = 1000
 
 export class Source {
   readonly #traffic: Traffic
@@ -61,6 +76,7 @@ export class Source {
   /** What claims that are under way would take, and what the last ones left open, by worker. */
   readonly #wanted = new Map<string | symbol, { limit: number; minPriority: number; until: number }>()
   #isWatching = false
+  #isClosing = false
   #trouble: MillpondError | undefined
   /** What this process did. */
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
@@ -121,10 +137,11 @@ export class Source {
   }
 
   /**
-   * Ends the claims that hold, each once: `act` puts their jobs elsewhere, then RabbitMQ forgets their messages. If `act` fails, they hold
-   * as before.
+   * Ends the claims that hold, each once: `act` puts their jobs elsewhere, then RabbitMQ forgets their messages. If `act` fails before
+   * it stored anything, they hold as before. If it may have stored something, the connection is closed.
    * @param act resolves to what is said of each
    * @returns `stale`: it does not hold, another call ends it, or it was lost meanwhile
+   * @throws StoreFull where a limit refuses some of them: they hold as before, the others have ended
    */
   async end<Item extends Hold, Outcome>(
     items: readonly Item[],
@@ -133,17 +150,21 @@ export class Source {
     const found = items.map((item): Held<Item> | undefined => {
       const delivery = this.find(item)
       if (delivery === undefined || delivery.isEnding) return undefined
-      delivery.isEnding = true
+      Object.assign(delivery, { isEnding: true, after: 'forget' })
       return { item, delivery }
     })
     const held = found.filter((each) => each !== undefined)
     if (held.length === 0) return items.map(() => 'stale')
     const outcomeOf = await act(held).catch((error: unknown) => {
       for (const { delivery } of held) delivery.isEnding = false
+      this.#closeIfInDoubt(error)
       throw error
     })
     const ended = await this.#acknowledge(held.map(({ delivery }) => delivery))
     if (this.#consumers.size === 0) this.#traffic.bells.ring('work', this.queue)
+    const kept = held.filter(({ delivery }) => delivery.after === 'keep')
+    for (const { delivery } of kept) delivery.isEnding = false
+    if (kept.length > 0) throw refused(this.#traffic.settings.where)
     return found.map((each) => (each !== undefined && ended.has(each.delivery) ? outcomeOf(each) : 'stale'))
   }
 
@@ -164,9 +185,16 @@ export class Source {
     if (this.#demand() > 0) this.#fit().catch(() => undefined)
   }
 
-  /** Gives back what nobody has claimed. */
+  /** Gives back what nobody has claimed. Consumers end first: otherwise RabbitMQ sends more, and counts it as attempts. */
   async close(): Promise<void> {
+    this.#isClosing = true
     this.#wanted.clear()
+    const end = performance.now() + CLOSE_PAUSE
+    for (const each of this.#consumers) {
+      await each.opened
+      while (!(await this.#cancel(each, performance.now() > end))) await sleep(1)
+    }
+    for (const each of this.#deliveries.values()) if (each.leaseUntil === 0 && !each.isEnding) this.#ready.add(each)
     await this.#putBack(Number.POSITIVE_INFINITY)
   }
 
@@ -185,6 +213,7 @@ export class Source {
    * that go first.
    */
   async #fit(): Promise<void> {
+    if (this.#isClosing) return
     const { queues, settings } = this.#traffic
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority }) => minPriority))
     let wanted = Math.min(this.#demand() + this.#ready.size, MAX_PREFETCH)
@@ -229,7 +258,7 @@ export class Source {
     const { queues, now, bells } = this.#traffic
     const arrived = arrivedOf(message, consumer.line, queues.of(this.queue).values, now())
     const arrivedAt = performance.now()
-    const delivery: Delivery = { ...arrived, consumer, leaseUntil: 0, arrivedAt, isEnding: false }
+    const delivery: Delivery = { ...arrived, consumer, leaseUntil: 0, arrivedAt, isEnding: false, after: 'forget' }
     const { id } = delivery.job
     const before = this.#byId.get(id)
     this.#deliveries.set(message.fields.deliveryTag, delivery)
@@ -248,9 +277,14 @@ export class Source {
   /** These are over. @returns those that were not lost meanwhile, once RabbitMQ has read it. @throws StoreUnavailable, Closed */
   async #acknowledge(deliveries: readonly Delivery[]): Promise<Set<Delivery>> {
     const ended = await this.#channel.run(async (channel) => {
-      const over = new Set(deliveries.filter((each) => this.#isOpen(each)))
-      for (const delivery of over) this.#forget(delivery)
-      const messages = [...over].map(({ message }) => message).sort((a, b) => tagOf(a) - tagOf(b))
+      const over = new Set(deliveries.filter((each) => this.#isOpen(each) && each.after !== 'keep'))
+      for (const delivery of over) {
+        if (typeof delivery.after === 'number') this.#again(delivery, delivery.after)
+        else this.#forget(delivery)
+        if (delivery.after === 'giveBack') channel.nack(delivery.message, false, true)
+      }
+      const done = [...over].filter(({ after }) => after === 'forget')
+      const messages = done.map(({ message }) => message).sort((a, b) => tagOf(a) - tagOf(b))
       // Those before which none is open are acknowledged as one.
       const [oldest = Number.POSITIVE_INFINITY] = this.#deliveries.keys()
       const first = messages.filter((message) => tagOf(message) < oldest)
@@ -262,6 +296,31 @@ export class Source {
     })
     this.#watch()
     return ended
+  }
+
+  /** It waits here for its next attempt. */
+  #again(delivery: Delivery, delay: number): void {
+    const { job, message } = delivery
+    const stay = Math.min(delay, LONGEST_STAY)
+    const claim = { attempt: job.attempt + 1, fence: job.fence + 1, dueAt: this.#traffic.now() + stay }
+    const arrivedAt = performance.now() + stay
+    const next: Delivery = {
+      ...delivery,
+      job: { ...job, ...claim },
+      arrivedAt,
+      leaseUntil: 0,
+      isEnding: false,
+      after: 'forget',
+    }
+    this.#deliveries.set(tagOf(message), next)
+    this.#byId.set(job.id, next)
+    const due = (): void => {
+      if (!this.#isOpen(next)) return
+      this.#ready.add(next)
+      this.#traffic.bells.ring('work', this.queue)
+      this.#watch()
+    }
+    setTimeout(due, stay).unref()
   }
 
   #isOpen(delivery: Delivery): boolean {
@@ -299,12 +358,14 @@ export class Source {
   /**
    * RabbitMQ takes back what is under way to a consumer that ends, and counts it as delivered. Nothing is under way to a consumer that has
    * all that it may have, nor from a line without jobs.
+   * @returns whether it has ended
    */
-  async #cancel(consumer: Consumer): Promise<void> {
+  async #cancel(consumer: Consumer, mayCount = false): Promise<boolean> {
     const { line, tag } = consumer
     const { names, topology } = this.#traffic
-    if (hasFree(consumer) && ((await topology.count(names.line(this.queue, line))) ?? 0) > 0) return
-    this.#consumers.delete(consumer)
+    const isFilled = async () => !hasFree(consumer) || !(await topology.count(names.line(this.queue, line)))
+    if (!mayCount && !(await isFilled())) return false
+    if (!this.#consumers.delete(consumer)) return true
     await this.#channel.run(async (channel) => {
       await channel.cancel(tag)
       // A classic queue may send until it answers the next call. amqplib ends the connection on a message without a consumer.
@@ -314,6 +375,7 @@ export class Source {
       await channel.prefetch(1)
       consumers.delete(tag)
     })
+    return true
   }
 
   /** Those that cannot be moved now wait here for the next claim. @param before those that arrived by then */
@@ -324,19 +386,29 @@ export class Source {
       this.#ready.delete(each)
       each.isEnding = true
     }
-    const unclaimed = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
     try {
-      await sendBack(
-        this.#traffic,
-        parked.map((each) => copyOf(each, this.queue, unclaimed(each))),
-      )
+      const own = parked.filter(({ isForeign }) => !isForeign)
+      const unclaimed = ({ job }: Delivery) => ({ [HEADER.attempt]: job.attempt - 1, [HEADER.fence]: job.fence - 1 })
+      const copies = own.map((each) => copyOf(each, this.queue, unclaimed(each)))
+      const answers = await sendBack(this.#traffic, copies)
+      for (const each of parked) {
+        const isCopied = answers[own.indexOf(each)] === 'stored'
+        each.after = isCopied ? 'forget' : 'giveBack'
+      }
       await this.#acknowledge(parked)
-    } catch {
+    } catch (error) {
+      this.#closeIfInDoubt(error)
       for (const each of parked.filter((delivery) => this.#isOpen(delivery))) {
         this.#ready.add(each)
         each.isEnding = false
       }
     }
+  }
+
+  /** A copy of a job may have been stored. Only RabbitMQ knows, and it gives the original to somebody else. */
+  #closeIfInDoubt(error: unknown): void {
+    if (isMillpondError(error, 'StoreFull') || !isError(error)) return
+    this.#traffic.links.in.drop(error)
   }
 
   #lost(why: Error | undefined): void {

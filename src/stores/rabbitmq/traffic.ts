@@ -3,13 +3,13 @@ import type { Swept } from '../../values/operations/swept.ts'
 import type { Bells } from '../bells.ts'
 import type { Link } from './connection/link.ts'
 import type { Published, Publisher } from './connection/publisher.ts'
-import { isMissing, refused } from './errors.ts'
+import { isMissing } from './errors.ts'
 import { DEAD, type Names, priorityOf } from './names.ts'
 import type { Queues } from './queues.ts'
 import type { Settings } from './settings.ts'
 import type { Topology } from './topology.ts'
 import { waitsOf } from './waits.ts'
-import { letterOf, type Parcel } from './wire.ts'
+import { letterOf, type Parcel, writableOf } from './wire.ts'
 
 export interface Traffic {
   settings: Settings
@@ -27,6 +27,7 @@ export interface Traffic {
 
 /** Puts jobs into their lines. @throws StoreUnavailable, StoreFull, Closed */
 export async function send(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {
+  if (parcels.length === 0) return []
   const answers = await sendOnce(traffic, parcels)
   const unrouted = parcels.filter((_, index) => answers[index] === 'unrouted')
   if (unrouted.length === 0) return answers
@@ -36,10 +37,12 @@ export async function send(traffic: Traffic, parcels: readonly Parcel[]): Promis
   return answers.map((answer) => (answer === 'unrouted' ? (again.shift() ?? answer) : answer))
 }
 
-/** As `send`, for jobs that no limit may refuse. @throws StoreUnavailable, StoreFull, Closed */
-export async function sendBack(traffic: Traffic, parcels: readonly Parcel[]): Promise<void> {
+/** As `send`, for jobs that were in RabbitMQ before: what cannot be written of them is left out. @throws as `send` */
+export async function sendBack(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {
   const answers = await send(traffic, parcels)
-  if (answers.some((answer) => answer !== 'stored')) throw refused(traffic.settings.where)
+  const unwritable = parcels.filter((_, index) => answers[index] === 'unwritable')
+  const again = await send(traffic, unwritable.map(writableOf))
+  return answers.map((answer) => (answer === 'unwritable' ? (again.shift() ?? answer) : answer))
 }
 
 async function sendOnce(traffic: Traffic, parcels: readonly Parcel[]): Promise<Published[]> {

@@ -19,6 +19,8 @@ import {
 import { LONGEST_DELAY, LONGEST_WAIT, waitsOf } from './waits.ts'
 
 const TYPES = { json: 'application/json', msgpack: 'application/msgpack', bytes: 'application/octet-stream' } as const
+/** RabbitMQ 4's own limit for a queue that sets none. */
+const FOREIGN_DELIVERIES = 20
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 type Defaults = typeof DEFAULTS
@@ -73,6 +75,8 @@ export interface Arrived {
   place: number
   /** Milliseconds that a very long delay has left. */
   remaining: number
+  /** It came from a queue of another program. */
+  isForeign: boolean
   /** Its processes were lost more often than it has attempts. */
   isLost: boolean
   message: ConsumeMessage
@@ -81,23 +85,26 @@ export interface Arrived {
 export function arrivedOf(message: ConsumeMessage, line: Line, settings: Defaults, now: number): Arrived {
   const { properties, fields } = message
   const headers: Headers = properties.headers ?? {}
+  // Other programs may write our headers, and wrong.
   const number = (name: string, fallback: number): number => {
     const value = headers[name]
-    return typeof value === 'number' ? value : fallback
+    return typeof value === 'number' && value >= 0 && Number.isSafeInteger(value) ? value : fallback
   }
   const text = (name: string): string | null => {
     const value = headers[name]
     return typeof value === 'string' ? value : null
   }
   // How often RabbitMQ took it back from a process that was lost. Classic queues say only whether they did.
-  const lost = number('x-delivery-count', fields.redelivered && line === FOREIGN ? 1 : 0)
+  const isForeign = line === FOREIGN
+  const lost = number('x-delivery-count', fields.redelivered && isForeign ? 1 : 0)
   const place = number(HEADER.place, 0)
   const pushedAt = number(HEADER.pushed, place === 0 ? now : Math.floor(place / 1000))
   const dueAt = number(HEADER.due, pushedAt)
-  const attempts = number(HEADER.attempts, settings.attempts)
+  const attempts = number(HEADER.attempts, 0) || settings.attempts
   const attempt = number(HEADER.attempt, 0) + lost
   const job: ClaimedJob = {
-    id: ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
+    // The id that another program gave its message may be that of many.
+    id: !isForeign && ID.test(properties.messageId ?? '') ? properties.messageId : newId(),
     fence: number(HEADER.fence, 0) + lost + 1,
     // RabbitMQ also counts a delivery that came while its consumer ended, and reached nobody. So it has one more before it is dead.
     attempt: lost > 0 ? Math.min(attempt + 1, attempts) : attempt + 1,
@@ -109,14 +116,16 @@ export function arrivedOf(message: ConsumeMessage, line: Line, settings: Default
     ...(place === 0 && { headers: foreignHeaders(message) }),
   }
   const remaining = dueAt - pushedAt > LONGEST_DELAY ? Math.max(dueAt - now, 0) : 0
-  return { job, place, remaining, isLost: lost > 0 && attempt > attempts, message }
+  // Messages of other programs are also counted when they are given back. Too many are lost only after as many as RabbitMQ 4 allows.
+  const isLost = lost > 0 && attempt > (isForeign ? Math.max(attempts, FOREIGN_DELIVERIES) : attempts)
+  return { job, place, remaining, isForeign, isLost, message }
 }
 
 function foreignHeaders({ properties }: ConsumeMessage): Headers {
-  const { headers = {}, contentType, correlationId, replyTo, type, appId, messageId } = properties
+  const { headers = {}, contentType, contentEncoding, correlationId, replyTo, type, appId, messageId } = properties
   const all = {
-    ...{ 'content-type': contentType, 'correlation-id': correlationId, 'reply-to': replyTo, type, 'app-id': appId },
-    'message-id': headers[HEADER.message] ?? messageId,
+    ...{ 'content-type': contentType, 'content-encoding': contentEncoding, 'correlation-id': correlationId },
+    ...{ 'reply-to': replyTo, type, 'app-id': appId, 'message-id': headers[HEADER.message] ?? messageId },
     ...headers,
   }
   return Object.fromEntries(Object.entries(all).filter(([name, value]) => isForeignHeader(name) && value !== undefined))
@@ -126,6 +135,7 @@ function foreignHeaders({ properties }: ConsumeMessage): Headers {
 export function copyOf({ job, place, message }: Arrived, queue: string, changes: Headers, delay = 0): Parcel {
   const { content, properties } = message
   const { headers = {}, contentType = TYPES.bytes, correlationId, replyTo, type, appId, messageId } = properties
+  const { contentEncoding } = properties
   const kept = Object.entries<unknown>(headers).filter(([name]) => !isPassingHeader(name))
   const own = {
     ...(messageId !== undefined && messageId !== job.id && { [HEADER.message]: messageId }),
@@ -134,7 +144,7 @@ export function copyOf({ job, place, message }: Arrived, queue: string, changes:
   }
   return {
     ...{ queue, line: againOf(job.priority), body: content, delay },
-    properties: { correlationId, replyTo, type, appId, contentType, messageId: job.id },
+    properties: { correlationId, replyTo, type, appId, contentType, contentEncoding, messageId: job.id },
     headers: { ...Object.fromEntries(kept), ...own, ...changes },
   }
 }
@@ -148,12 +158,42 @@ export function deadOf(parcel: Parcel, error: JobError | null, keep: number): Pa
   return keep > 0 ? [{ ...parcel, line: DEAD, headers, properties, delay: 0 }] : []
 }
 
+/** Most characters of an error's message that a dead job keeps where all of it cannot be written. */
+const SHORT_MESSAGE = 2000
+
+/** The same without what AMQP or its client may not be able to write: headers of other programs, and a long error. */
+export function writableOf(parcel: Parcel): Parcel {
+  const { [HEADER.error]: error, ...headers } = Object.fromEntries(
+    Object.entries(parcel.headers).filter(([name]) => !isForeignHeader(name)),
+  )
+  const { messageId, contentType, expiration } = parcel.properties
+  const short = typeof error === 'string' ? { [HEADER.error]: shortened(error) } : {}
+  return {
+    ...parcel,
+    properties: { messageId, ...(contentType !== undefined && { contentType }), ...(expiration && { expiration }) },
+    headers: { ...headers, ...short, [HEADER.leftOut]: true },
+  }
+}
+
+function shortened(error: string): string {
+  const { code, name, message } = JSON.parse(error)
+  const readable = (text: unknown): string =>
+    String(text)
+      .slice(0, SHORT_MESSAGE)
+      .replace(/\p{Cc}/gu, '\u{FFFD}')
+  return JSON.stringify({ code, name: readable(name), message: readable(message) })
+}
+
 function dataOf({ content, properties }: ConsumeMessage): Encoded {
   const type =
     String(properties.contentType ?? '')
       .split(';')[0]
       ?.trim()
       .toLowerCase() ?? ''
+  // Compressed, or encoded in another way: the handler gets the bytes, and the header.
+  if (!/^(?:|identity|binary|utf-?8)$/i.test(String(properties.contentEncoding ?? ''))) {
+    return { encoding: 'bytes', body: bytesOf(content) }
+  }
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return { encoding: 'json', body: content.toString() }
   if (type.startsWith('text/')) return { encoding: 'json', body: JSON.stringify(content.toString()) }
   if (/^application\/(?:x-|vnd\.)?msgpack$/.test(type)) return { encoding: 'msgpack', body: bytesOf(content) }

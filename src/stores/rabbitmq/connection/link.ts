@@ -9,6 +9,9 @@ import type { Settings } from '../settings.ts'
 
 type Amqplib = Pick<typeof import('amqplib'), 'connect'>
 
+/** Milliseconds by which a timer may be late while the event loop is free. */
+const BUSY = 5
+
 export class Link {
   readonly settings: Settings
   readonly #amqplib: Amqplib
@@ -39,11 +42,17 @@ export class Link {
   async inTime<T>(answer: Promise<T>): Promise<T> {
     const { timeout, where } = this.settings
     const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
-      late.reject(new Error(`no answer within ${timeout} ms${why}`))
-      if (this.blocked === undefined) this.drop()
-    }, timeout)
+    let timer: NodeJS.Timeout | undefined
+    const wait = (ms: number): void => {
+      const due = performance.now() + ms
+      timer = setTimeout(() => {
+        // While the event loop was busy, nothing was sent and nothing was read: the call gets that time back.
+        const busy = performance.now() - due
+        if (busy > BUSY) wait(Math.min(busy, timeout))
+        else late.reject(this.#silent())
+      }, ms)
+    }
+    wait(timeout)
     try {
       return await Promise.race([answer, late.promise])
     } catch (error) {
@@ -53,12 +62,20 @@ export class Link {
     }
   }
 
-  /** Gives the connection up without a word to the other side, which may not listen. */
-  drop(): void {
+  /** Ends the connection without a word to the other side, which may not listen. All calls that are under way on it fail. */
+  drop(why: Error): void {
     const dropping = this.#model
     this.#forget(dropping)
-    const destroy = (model: ChannelModel): unknown => call(get(model.connection, 'stream'), 'destroy')
+    // amqplib hears of an error of the socket, and not of its end by us.
+    const destroy = (model: ChannelModel): unknown => call(get(model.connection, 'stream'), 'destroy', why)
     dropping?.then(destroy, () => undefined)
+  }
+
+  #silent(): Error {
+    const why = this.blocked === undefined ? '' : `, since it has an alarm: ${this.blocked}`
+    const error = new Error(`no answer within ${this.settings.timeout} ms${why}`)
+    if (this.blocked === undefined) this.drop(error)
+    return error
   }
 
   async close(): Promise<void> {
@@ -66,8 +83,8 @@ export class Link {
     try {
       const model = await this.#model
       if (model !== undefined) await this.inTime(model.close())
-    } catch {
-      this.drop()
+    } catch (error) {
+      this.drop(error instanceof Error ? error : closed())
     }
   }
 
@@ -110,9 +127,9 @@ export class Link {
   }
 }
 
-function call(what: unknown, name: string): void {
+function call(what: unknown, name: string, ...args: unknown[]): void {
   const method = get(what, name)
-  if (typeof method === 'function') method.call(what)
+  if (typeof method === 'function') method.apply(what, args)
 }
 
 const get = (what: unknown, name: string): unknown =>

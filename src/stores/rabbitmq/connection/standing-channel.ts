@@ -7,6 +7,7 @@ export class StandingChannel<Kind extends Channel> {
   readonly #open: (model: ChannelModel) => Promise<Kind>
   readonly #onLost: (why: Error | undefined) => void
   #channel: Promise<Kind> | undefined
+  #model: Promise<ChannelModel> | undefined
 
   constructor(
     link: Link,
@@ -24,20 +25,23 @@ export class StandingChannel<Kind extends Channel> {
   }
 
   #opened(): Promise<Kind> {
-    if (this.#channel === undefined) {
+    const model = this.#link.model()
+    // A connection that was given up is not used again, though its channels hear of its end a moment later.
+    if (this.#channel === undefined || this.#model !== model) {
       const forget = (): void => {
         if (this.#channel === opening) this.#channel = undefined
       }
-      const opening = this.#watched(forget)
+      const opening = this.#watched(model, forget)
       this.#channel = opening
+      this.#model = model
       opening.catch(forget)
     }
     return this.#channel
   }
 
-  async #watched(forget: () => void): Promise<Kind> {
+  async #watched(model: Promise<ChannelModel>, forget: () => void): Promise<Kind> {
     let why: Error | undefined
-    const channel = await this.#open(await this.#link.model())
+    const channel = await this.#open(await model)
     channel.on('error', (error: Error) => {
       why = error
     })

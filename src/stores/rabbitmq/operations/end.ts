@@ -5,7 +5,7 @@ import { type StoreContext, sourceOf } from '../context.ts'
 import { HEADER } from '../names.ts'
 import type { Held, Source } from '../source.ts'
 import { sendBack } from '../traffic.ts'
-import { copyOf, deadOf } from '../wire.ts'
+import { copyOf, deadOf, type Parcel } from '../wire.ts'
 
 export function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
   const source = sourceOf(context, queue)
@@ -39,16 +39,25 @@ export async function endAttempts<Item>(
   const { keepDead } = context.queues.of(queue).values
   const now = context.now()
   const dead = new Set<Held<Item>>()
-  const parcels = held.flatMap((each) => {
-    const { job } = each.delivery
+  const copies = new Map<Held<Item>, Parcel>()
+  for (const each of held) {
+    const { delivery } = each
+    const { job } = delivery
     const { error, delay } = how(each)
     const attempt = { [HEADER.attempt]: job.attempt }
-    if (delay !== null && job.attempt < job.attempts)
-      return copyOf(each.delivery, queue, { ...attempt, [HEADER.due]: now + delay }, delay)
-    dead.add(each)
-    return deadOf(copyOf(each.delivery, queue, attempt), error, keepDead)
-  })
-  await sendBack(context, parcels)
+    if (delay === null || job.attempt >= job.attempts) {
+      dead.add(each)
+      for (const parcel of deadOf(copyOf(delivery, queue, attempt), error, keepDead)) copies.set(each, parcel)
+    } else if (delivery.isForeign) delivery.after = delay
+    else copies.set(each, copyOf(delivery, queue, { ...attempt, [HEADER.due]: now + delay }, delay))
+  }
+  const answers = await sendBack(context, [...copies.values()])
+  for (const [index, each] of [...copies.keys()].entries()) {
+    if (answers[index] === 'stored') continue
+    // A limit of its line refuses the job: a retry goes back without its delay. A dead job keeps its claim, and its worker says so again.
+    each.delivery.after = dead.has(each) ? 'keep' : 'giveBack'
+    dead.delete(each)
+  }
   totals.dead += dead.size
   for (const { delivery } of dead) context.bells.ring('finished', queue, delivery.job.id)
   return (each) => (dead.has(each) ? 'dead' : 'retry')
@@ -57,11 +66,12 @@ export async function endAttempts<Item>(
 export function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
   const source = sourceOf(context, queue)
   return source.end(items, async (held) => {
-    const unrun = held.map(({ delivery }) => {
-      const { job, remaining } = delivery
-      return copyOf(delivery, queue, { [HEADER.attempt]: job.attempt - 1 }, remaining)
-    })
-    await sendBack(context, unrun)
+    const own = held.flatMap(({ delivery }) => (delivery.isForeign ? [] : delivery))
+    const unrun = own.map((each) => copyOf(each, queue, { [HEADER.attempt]: each.job.attempt - 1 }, each.remaining))
+    const answers = await sendBack(context, unrun)
+    for (const { delivery } of held) {
+      if (answers[own.indexOf(delivery)] !== 'stored') delivery.after = 'giveBack'
+    }
     source.totals.released += held.length
     return () => 'ok'
   })

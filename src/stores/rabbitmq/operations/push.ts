@@ -1,5 +1,6 @@
 import type { NewJob, PushOutcome } from '../../../values/jobs/records.ts'
 import { type StoreContext, sourceOf, waitingIn } from '../context.ts'
+import { tooLarge } from '../errors.ts'
 import { send } from '../traffic.ts'
 import { parcelOf } from '../wire.ts'
 
@@ -37,8 +38,12 @@ async function pushThese(
   const parcels = [...fitting].map((job) => parcelOf(job, context.queues.of(job.queue).values, now))
   const sent = await send(context, parcels)
   return jobs.map((job) => {
-    if (!fitting.has(job) || sent.shift() !== 'stored') return { status: 'full', id: job.id }
+    const { id } = job
+    const answer = fitting.has(job) ? sent.shift() : 'refused'
+    if (answer === 'oversized' || answer === 'unwritable')
+      return { status: 'failed', id, error: tooLarge(context.settings.where) }
+    if (answer !== 'stored') return { status: 'full', id }
     sourceOf(context, job.queue).pushed()
-    return { status: 'pushed', id: job.id }
+    return { status: 'pushed', id }
   })
 }

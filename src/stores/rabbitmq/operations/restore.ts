@@ -1,6 +1,7 @@
 import type { JobRecord } from '../../../values/jobs/records.ts'
 import type { RestoreOutcome } from '../../../values/operations/requests.ts'
 import type { StoreContext } from '../context.ts'
+import { refused, tooLarge } from '../errors.ts'
 import { sendBack } from '../traffic.ts'
 import { deadOf, parcelOf } from '../wire.ts'
 
@@ -18,6 +19,9 @@ export async function restore(
       ? deadOf(parcel, record.error, (record.finishedAt ?? now) + values.keepDead - now)
       : []
   })
-  await sendBack(context, parcels)
+  const { where } = context.settings
+  const answers = await sendBack(context, parcels)
+  if (answers.includes('oversized')) throw tooLarge(where)
+  if (answers.some((answer) => answer !== 'stored')) throw refused(where)
   return records.map(() => 'restored')
 }
