@@ -57,7 +57,8 @@ begin
     end if;
     v_runs := false;
     if job.id is null and held.follower is null then
-      perform from millpond.running where id = held.id for update;
+      -- The worker may extend its lease meanwhile, but not end the job.
+      perform from millpond.running where id = held.id for key share;
       v_runs := found;
     end if;
     -- The key does not change hands while the row is locked. In a statement of its own, which sees what was committed before the lock.
