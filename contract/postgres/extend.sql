@@ -4,7 +4,8 @@
 -- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
 -- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is
 --      about to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
---      Such a row counts as held: the next extension tells what became of it.
+--      Such a row counts as held: the next extension tells what became of it. Only the end of a claim locks a row like that. A push that
+--      needs the job to stay (`meet`, `hold_parents`) locks its row `for key share`, which an extension passes.
 
 create or replace function millpond.extend(
   queue text, lease bigint, ids uuid[], fences bigint[], progress text[] default null, logs text[] default null,
@@ -34,7 +35,8 @@ begin
       progress          = case when held.progress is null then progress else text_of(held.progress) end,
       progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end,
       log               = case when held.lines is null then log else log_with(log, held.lines) end
-    where ctid = (select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue for update skip locked);
+    where ctid = (select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue
+      for no key update skip locked);
     -- Put in its place: appending would copy all of the array each time.
     v_at := v_at + 1;
     if found or exists (select from running where id = held.id and fence = held.fence and queue + 0 = v_queue) then

@@ -157,7 +157,7 @@ begin
   -- Jobs that run already count from now on. Rows that are locked are waited for: they may stay. In the order of ids, as all who lock
   -- several.
   v_line := case when v_kind = 'groups' then -1 else -2 end;
-  perform from millpond.running where queue + 0 = p_queue and line <> v_line order by id for update;
+  perform from millpond.running where queue + 0 = p_queue and line <> v_line order by id for no key update;
   with counted as (
     update millpond.running set line = v_line where queue + 0 = p_queue and line <> v_line returning "group"
   )

@@ -19,6 +19,50 @@ begin
   return found;
 end $$;
 
+-- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other; and locks, in the order of ids, the
+-- jobs that it replaces. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
+-- holders: per job, another one that has its key. Its row of `keys` is locked, so it has the key until the push is committed. Not of a job
+-- with `once`: it locks the other job's row first, as all who change a key do.
+create or replace function millpond.take_keys(p_jobs json, p_now bigint, out taken boolean[], out holders uuid[])
+language plpgsql
+set enable_hashjoin = on set enable_mergejoin = off set jit = off
+as $$
+declare
+  v_first integer[];
+begin
+  perform millpond.queue_of(name) from (
+    select distinct queue as name from json_to_recordset(p_jobs) as given(queue text, key text) where key is not null order by 1 offset 0
+  ) as queues;
+  with first as materialized (
+    select distinct on (queues.id, key) queues.id as queue, job.key, job.id, job.once is null as plain, job.nth,
+      millpond.key_memory(millpond.remember_of(once -> 'unique'), p_now) as memory
+    from rows from (json_to_recordset(p_jobs) as (id uuid, queue text, key text, once json)) with ordinality as job(id, queue, key, once, nth)
+    join millpond.queues on queues.name = job.queue
+    where key is not null order by queues.id, key, nth
+  ), plain as (
+    insert into millpond.keys (queue, key, id, memory) select queue, key, id, memory from first where plain order by queue, key
+    on conflict (queue, key) do update set id = excluded.id where false returning queue, key
+  ), beyond as (
+    insert into millpond.keys (queue, key, id, memory) select queue, key, id, memory from first where not plain order by queue, key
+    on conflict do nothing returning queue, key
+  )
+  select array_agg(first.nth) into v_first
+  from (select * from plain union all select * from beyond) as won join first on first.queue = won.queue and first.key = won.key;
+  select array_agg(one.nth is not null order by job.nth), array_agg(keys.id order by job.nth) into taken, holders
+  from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
+  left join unnest(v_first) as one(nth) on one.nth = job.nth
+  left join millpond.queues on queues.name = job.queue
+  left join millpond.keys on job.once is null and keys.queue = queues.id and keys.key = job.key
+    and (keys.until is null or keys.until > p_now);
+  perform from millpond.waiting where id = any (array(
+    select coalesce(keys.follower, keys.id)
+    from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
+    join millpond.queues on queues.name = job.queue
+    join lateral (select * from millpond.keys where keys.queue = queues.id and keys.key = job.key offset 0) as keys on true
+    where not taken[job.nth] and (job.once ->> 'replace')::boolean
+  )) order by id for update;
+end $$;
+
 -- `unique` of a push or a record, as jobs keep it: ms after the end, or, below 0, after the push.
 create or replace function millpond.remember_of(p_unique json) returns bigint
 language plpgsql immutable as $$
@@ -57,7 +101,8 @@ begin
     end if;
     v_runs := false;
     if job.id is null and held.follower is null then
-      perform from millpond.running where id = held.id for update;
+      -- The worker may extend its lease meanwhile, but not end the job.
+      perform from millpond.running where id = held.id for key share;
       v_runs := found;
     end if;
     -- The key does not change hands while the row is locked. In a statement of its own, which sees what was committed before the lock.

@@ -323,16 +323,24 @@ declare
   v_noted    uuid[] := '{}';
   v_failed   uuid[] := '{}';
   v_linked   boolean := false;
+  v_taken    boolean[];
+  v_holders  uuid[];
   v_parents  record;
   job        record;
 begin
   perform enter(push_jobs.own);
   if push_jobs.again then insert into repeats (at) values (v_now); end if;
   v_doubt := v_sees and exists (select from repeats);
+  if v_sees and (select count(key) from json_to_recordset(push_jobs.jobs) as given(key text)) > 1 then
+    perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
+    select taken, holders into v_taken, v_holders from take_keys(push_jobs.jobs, v_now);
+  end if;
   for job in
-    select given.* from json_to_recordset(push_jobs.jobs) as given(
+    select given.* from rows from (json_to_recordset(push_jobs.jobs) as (
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, "partOf" uuid)
+      timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, "partOf" uuid
+    )) with ordinality as given(id, queue, priority, delay, "runAt", key, "group", attempts, timeout, trace, data, fresh, cost, once,
+      after, "onDead", "partOf", nth)
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -376,10 +384,20 @@ begin
       if v_existing is null and known_ids(array[job.id]) is not null then v_existing := job.id; end if;
     end if;
     -- Taken before it is looked for: so even a transaction that does not see the one who has it knows of him.
-    while v_existing is null and job.key is not null loop
-      insert into keys (queue, key, id, memory) values (v_queue.id, job.key, job.id, key_memory(v_remember, v_now))
-      on conflict do nothing;
-      exit when found;
+    if v_existing is not null and v_taken[job.nth] then
+      delete from keys where queue = v_queue.id and key = job.key and id = job.id;
+      v_holders := array_replace(v_holders, job.id, null);
+    end if;
+    while v_existing is null and job.key is not null and v_taken[job.nth] is not true loop
+      if v_holders[job.nth] is not null then
+        v_existing := v_holders[job.nth];
+        exit;
+      end if;
+      if v_taken is null or not exists (select from keys where queue = v_queue.id and key = job.key) then
+        insert into keys (queue, key, id, memory) values (v_queue.id, job.key, job.id, key_memory(v_remember, v_now))
+        on conflict do nothing;
+        exit when found;
+      end if;
       if job.once is not null and not v_waits then
         v_met := meet(v_queue.id, job.key, job.once, coalesce(job."runAt", v_now + coalesce(job.delay, 0)), v_now, job.data);
         exit when v_met like 'follows %';
@@ -398,6 +416,7 @@ begin
     v_later := v_later or v_follows;
     if v_existing is null and v_room <= 0 then
       if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
+      v_holders := array_replace(v_holders, job.id, null);
       v_outcomes := v_outcomes || ('full ' || job.id);
       if push_jobs.listener is not null then
         insert into sleepers (queue, kind, listener) values (v_name, 'room', push_jobs.listener) on conflict do nothing;
@@ -410,6 +429,7 @@ begin
       select * into v_parents from look_at_parents(job.after, job."onDead", job."partOf", v_given, v_stands);
       if v_parents.orphan is not null then
         if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
+        v_holders := array_replace(v_holders, job.id, null);
         v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);
         continue;
       end if;
@@ -430,6 +450,7 @@ begin
         -- The same id was pushed by another at the same time.
         if v_count > 0 then delete from waiting where id = job.id; end if;
         if job.key is not null and not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
+        v_holders := array_replace(v_holders, job.id, null);
         v_existing := job.id;
       elsif v_follows then
         update keys set follower = job.id where queue = v_queue.id and key = job.key;

@@ -94,6 +94,25 @@ describe('two calls that name two such queues in two orders do not wait for each
       )
     }))
 
+  test('pushes of several keys', () =>
+    withQueues(async (schema) => {
+      const keyed = (...keys: string[]) =>
+        JSON.stringify(
+          keys.map((key) => ({ id: randomUUID(), queue: 'keyed', priority: 4, data: 'j1', fresh: true, key })),
+        )
+      await server(`select ${schema}.push_jobs($1)`, [keyed('there')])
+      const held = `insert into ${schema}.keys select id, 'held', gen_random_uuid() from ${schema}.queues where name = 'keyed'`
+      const answers = await race(schema, held, [
+        `push_jobs('${keyed('y', 'there', 'held', 'x', 'y')}')`,
+        `push_jobs('${keyed('x', 'held', 'there', 'y')}')`,
+      ])
+      const outcomes = answers.flat().map((answer) => String(answer).split(' ')[0])
+      // Each key went to one of the calls, whichever came first.
+      assert.deepEqual(outcomes.toSorted(), [...Array(6).fill('existing'), ...Array(3).fill('pushed')])
+      const [stored] = await server(`select count(*)::integer as jobs from ${schema}.waiting`)
+      assert.equal(stored?.jobs, 4)
+    }))
+
   test('firings', () =>
     withQueues(async (schema) => {
       await server(`insert into ${schema}.schedules

@@ -43,4 +43,34 @@ describe('an extension', { skip: missingReason('postgres') }, () => {
       }
     })
   })
+
+  for (const [what, options] of [
+    ['a follower', (key: string) => ({ key, once: { follow: true } })],
+    ['a child', (_: string, parent: string) => ({ after: [parent] })],
+  ] as const)
+    test(`holds although an application's open transaction pushed ${what} of the job`, async () => {
+      await withStore(async (store, schema) => {
+        await store.operations.configure({ queue: 'emails', keepDone: 0 })
+        await store.operations.push({ jobs: [job({ key: 'k' })] })
+        const [claimed] = await claimAll(store)
+        assert.ok(claimed)
+        const application = new pg.Client({ connectionString: urlOf('postgres') })
+        await application.connect()
+        try {
+          await application.query('begin')
+          const { data, ...rest } = job(options('k', claimed.id))
+          const pushed = [{ ...rest, data: `j${data.body}` }]
+          await application.query(`select ${schema}.push_graph($1, false)`, [JSON.stringify(pushed)])
+          const before = await server(`select lease_until from ${schema}.running`)
+          const item = { id: claimed.id, fence: claimed.fence, progress: null }
+          assert.deepEqual(await store.operations.extend({ queue: 'emails', lease: 3_600_000, items: [item] }), ['ok'])
+          const [after] = await server(`select lease_until from ${schema}.running`)
+          assert.ok(Number(after?.lease_until) > Number(before[0]?.lease_until) + 1_000_000, 'the lease was extended')
+          await application.query('commit')
+          assert.deepEqual((await store.operations.sweep({ limit: 100 })).lost, [])
+        } finally {
+          await application.end()
+        }
+      })
+    })
 })
