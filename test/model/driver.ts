@@ -277,14 +277,17 @@ export class Driver {
     const found = await this.#store.operations.relatives({ ids, limit: IDS.length })
     for (const [at, relatives] of found.entries()) {
       const job = this.#model.jobs.find(({ id }) => id === ids[at])
-      const { onDead, parents = [], ...rest } = relatives ?? {}
-      const { parents: theirs = [], ...own } = job === undefined ? {} : this.#model.graph.relatives(job)
+      const { onDead, parents = [], children = [], ...rest } = relatives ?? {}
+      const own = job === undefined ? undefined : this.#model.graph.relatives(job)
+      const { parents: theirs = [], unsure = [] } = own ?? {}
+      const sure = (ids: readonly string[] = []) => ids.filter((id) => !unsure.includes(id))
+      same(sure(children), sure(own?.children))
       // Parents that are gone may be there.
       same(
         parents.filter((id) => theirs.includes(id) || this.#model.jobs.some((one) => one.id === id)),
         theirs,
       )
-      same(rest, job === undefined ? {} : { queue: job.queue, state: job.state, ...own, more: false })
+      same(rest, job === undefined ? {} : { queue: job.queue, state: job.state, more: false })
       if (job?.state === 'blocked') same(onDead, job.onDead ?? 'cancel')
     }
   }

@@ -6,6 +6,8 @@ interface Link {
   parent: string
   child: ModelJob
   open: boolean
+  /** The parent was not there when the link was made. */
+  early?: boolean
 }
 
 export interface Ended {
@@ -26,7 +28,9 @@ export class ModelGraph {
     const states = [...new Set(after)].map((parent): [string, JobState | undefined] => [parent, find(parent)?.state])
     const isFailed = ([, state]: [string, JobState | undefined]) => state === 'dead' || state === 'cancelled'
     const isOpen = ([, state]: [string, JobState | undefined]) => state !== 'done' && !isFailed(['', state])
-    for (const each of states) this.links.push({ parent: each[0], child, open: isOpen(each) })
+    for (const each of states) {
+      this.links.push({ parent: each[0], child, open: isOpen(each), early: each[1] === undefined })
+    }
     if (this.#count(child) === 0 && !(onDead === 'cancel' && states.some(isFailed))) return false
     child.state = 'blocked'
     if (onDead === 'run') child.onDead = 'run'
@@ -70,10 +74,13 @@ export class ModelGraph {
     this.links = this.links.filter(({ parent, child, open }) => jobs.includes(child) && (open || isThere(parent)))
   }
 
-  relatives(job: ModelJob): { parents: string[]; children: string[] } {
+  /** `unsure`: children that may have ended before the job was there. A store may have forgotten that link. */
+  relatives(job: ModelJob): { parents: string[]; children: string[]; unsure: string[] } {
     const parents = this.links.filter(({ child }) => child === job).map(({ parent }) => parent)
-    const children = this.links.filter(({ parent }) => parent === job.id).map(({ child }) => child.id)
-    return { parents: parents.sort(), children: children.sort() }
+    const below = this.links.filter(({ parent }) => parent === job.id)
+    const children = below.map(({ child }) => child.id)
+    const unsure = below.filter(({ early, open }) => early && !open).map(({ child }) => child.id)
+    return { parents: parents.sort(), children: children.sort(), unsure }
   }
 
   #count(child: ModelJob): number {
