@@ -22,7 +22,8 @@ export const verb = defineVerb({
     ...JSON_LINES,
   },
   notes:
-    'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem, such as a\ncheck that could not be made; 1: the store cannot be reached.',
+    'It changes nothing. Exit code 0: nothing but notes; 3: a warning or a problem, such as a\n' +
+    'check that could not be made; 1: the store cannot be reached.',
   async run({ args, terminal }) {
     const found = await diagnosis(args)
     if (args.flag('json')) for (const one of found) terminal.out(`${jsonText(one)}\n`)
