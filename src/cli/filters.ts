@@ -49,10 +49,10 @@ export async function noneText(store: Store, queue: Queue, { errorText, errorCod
   }
   if (group !== undefined && group !== '' && store.capabilities.groups) {
     const names = (await queue.groups({ limit: MAX_GROUPS })).map((one) => one.group)
-    if (!names.includes(group)) {
-      const near = didYouMean(group, names)
-      lines.push(`--group is matched as a whole: no job of a group ${JSON.stringify(group)} waits or runs${near}`)
-    }
+    const [known] = await store.operations.groups({ queue: queue.name, group, limit: 1 })
+    // Where groups do not take turns none is told of, whatever waits.
+    const none = `: no job of a group ${JSON.stringify(group)} waits or runs${didYouMean(group, names)}`
+    if (known === undefined) lines.push(`--group is matched as a whole${names.length === 0 ? '' : none}`)
   }
   return lines.map((line) => `millpond: ${line}\n`).join('')
 }

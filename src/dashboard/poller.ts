@@ -97,9 +97,12 @@ export class Poller {
     const looked = await this.#seen().catch((error: unknown) => this.#troubled(error))
     this.#isLooking = false
     const took = performance.now() - began
+    // A call without an answer costs the store nothing, however long it took: it is asked again soon.
+    const isAway = looked.trouble !== undefined
     // The shorter of two: a single long one may be this process's own fault.
-    const pace = Math.min(SLOWEST, Math.max(PACE, Math.round(Math.min(took, this.#took) * PAUSE)))
-    this.#took = took
+    const paused = isAway ? 0 : Math.round(Math.min(took, this.#took) * PAUSE)
+    const pace = Math.min(SLOWEST, Math.max(PACE, paused))
+    this.#took = isAway ? 0 : took
     this.#latest = { ...looked, pace }
     for (const follower of [...this.#followers]) follower()
     if (this.#followers.size === 0) this.#latest = undefined

@@ -5,6 +5,7 @@
 import '../values/runtime/runtime.ts'
 import type { Store } from '../store.ts'
 import { assertMigrated, isLasting, openExisting } from '../stores/existing.ts'
+import { keepProcessAlive } from '../stores/keep-process-alive.ts'
 import { openStore } from '../stores/open.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { dryRun, Mover, wanted } from './mover.ts'
@@ -32,7 +33,12 @@ export type { LeftReason } from './target.ts'
  *   target cannot keep a setting of a queue, or schedules. StoreVersion: the source of a dry run has older tables. Nothing was moved then.
  *   And the errors of both stores. Those that may pass are waited for first, for a minute each
  */
-export async function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
+export function move(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
+  // The connections of stores and rivals keep no process alive.
+  return keepProcessAlive(moved(source, target, options))
+}
+
+async function moved(source: MoveEnd, target: MoveEnd, options?: MoveOptions): Promise<MoveReport> {
   const checked = checkedMoveOptions(options)
   checked.signal?.throwIfAborted()
   const onTrouble = (error: MillpondError) => checked.onTrouble?.(error)

@@ -10,7 +10,7 @@ import { isError } from '../values/runtime/realms.ts'
 import type { Attempt } from './attempt.ts'
 import { EncodedResult } from './encoded-result.ts'
 import { completed, failed, released, type Untold } from './ending.ts'
-import { isOutcome, Outcome } from './outcome.ts'
+import { isOutcome, NotStarted, Outcome } from './outcome.ts'
 
 export interface EndingSettings {
   queue: string
@@ -41,6 +41,7 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
 
   /** @param error anything that can be thrown, or an Outcome */
   function ofError(attempt: Attempt, error: unknown): Untold {
+    if (error instanceof NotStarted) return released(attempt)
     if (!isOutcome(error)) {
       const { claimed } = attempt
       told.failure(queue, error, claimed.attempt >= claimed.attempts)

@@ -45,6 +45,13 @@ export class Outcome extends Error {
   }
 }
 
+/** The handler was not called, and its job is given back without an attempt: no process has its module. */
+export class NotStarted extends Error {
+  constructor(cause: unknown) {
+    super('the handler was not called', { cause })
+  }
+}
+
 /** For whatever a handler returned or threw: a proxy's trap may throw. */
 export function isOutcome(value: unknown): value is Outcome {
   try {

@@ -3,9 +3,12 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
-import { sharedFolder } from '../support/cleaning.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { after, sharedFolder } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
+import { millpond } from './fixture.ts'
 import { ran } from './in-process.ts'
 
 const folder = sharedFolder()
@@ -124,4 +127,21 @@ test('several stores, with commas between, at both ends and for other verbs', as
   const wrong = await ran(['stats', '--store', `${two.split(',')[0]},${first}`])
   assert.equal(wrong.code, 1)
   assert.match(wrong.err, /ShardMismatch/)
+})
+
+test('from BullMQ, as a process that nothing but the move keeps alive', {
+  skip: missingReason('redis'),
+  timeout: 60_000,
+}, async (t) => {
+  const prefix = `bull-${process.pid}-alive`
+  const client = new Redis(serverUrl('redis') ?? '')
+  after(t, () => client.disconnect())
+  // As BullMQ stores one that waits.
+  await client.hset(`${prefix}:emails:meta`, 'opts.maxLenEvents', 10_000)
+  await client.hset(`${prefix}:emails:1`, { name: 'n', data: '{"a":1}', opts: '{}', timestamp: Date.now(), delay: 0 })
+  await client.lpush(`${prefix}:emails:wait`, '1')
+  after(t, () => client.unlink(`${prefix}:emails:meta`, `${prefix}:emails:id`))
+  const source = `bullmq+${serverUrl('redis')}?prefix=${prefix}`
+  const { code, out, err } = millpond(['move', source, `sqlite:${join(folder, 'from-bullmq.db')}`])
+  assert.deepEqual([code, /\n1 job moved/.test(out)], [0, true], `${out}${err}`)
 })

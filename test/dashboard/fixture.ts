@@ -59,17 +59,30 @@ export async function startDashboard(
 
 /** The first whole event of the stream. */
 export async function firstTick(base: string, headers: Record<string, string> = {}): Promise<Answer> {
+  for await (const tick of ticksOf(base, headers)) return tick
+  throw new Error('the stream ended')
+}
+
+/** The events of the stream, until the reader has enough. */
+export async function* ticksOf(base: string, headers: Record<string, string> = {}): AsyncGenerator<Answer> {
   const leave = new AbortController()
   const response = await fetch(`${base}events`, { headers, signal: leave.signal })
   let text = ''
   const decoder = new TextDecoder()
   const reader = response.body?.getReader()
-  for (let part = await reader?.read(); part !== undefined && !part.done; part = await reader?.read()) {
-    text += decoder.decode(part.value, { stream: true })
-    const [, data] = /^data: (.*)\n\n/m.exec(text) ?? []
-    if (data === undefined) continue
+  try {
+    for (let part = await reader?.read(); part !== undefined && !part.done; part = await reader?.read()) {
+      text += decoder.decode(part.value, { stream: true })
+      for (let event = nextEvent(text); event !== undefined; event = nextEvent(text)) {
+        text = text.slice(event.length)
+        const [, data] = /^data: (.*)\n\n$/m.exec(event) ?? []
+        if (data !== undefined) yield JSON.parse(data)
+      }
+    }
+  } finally {
     leave.abort()
-    return JSON.parse(data)
   }
   throw new Error(`the stream ended: ${response.status} ${text}`)
 }
+
+const nextEvent = (text: string): string | undefined => /^.*?\n\n/s.exec(text)?.[0]

@@ -2,15 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { attentionOf } from '../../src/dashboard/attention.ts'
 import type { QueueView } from '../../src/dashboard/views.ts'
-import { Millpond } from '../../src/index.ts'
+import { Millpond, MillpondError } from '../../src/index.ts'
 import { internalsOf } from '../../src/pond/internals.ts'
 import { openStore } from '../../src/stores/open.ts'
+import { LARGEST_PAYLOAD } from '../../src/values/encoding/encoding.ts'
 import type { QueueStats, WorkerRecord } from '../../src/values/operations/requests.ts'
 import { after } from '../support/cleaning.ts'
+import { meddled } from '../support/meddled.ts'
 import { noBrowser, visit } from './browser.ts'
-import { type Answer, firstTick, startDashboard } from './fixture.ts'
+import { type Answer, firstTick, startDashboard, ticksOf } from './fixture.ts'
 
 const MINUTE = 60_000
 
@@ -127,6 +130,42 @@ test('slots, silent workers and limits: what helps, and where', async (t) => {
   }
 })
 
+/** A dashboard of a store that can be taken away. */
+async function fragile(t: TestContext, queues: number) {
+  let refuses = false
+  const store = meddled(await openStore('memory:', {}), {
+    stats: async (input, next) => {
+      if (!refuses) return next(input)
+      // As long as a call takes that gets no answer.
+      await sleep(300)
+      throw new MillpondError('StoreUnavailable', 'it is away')
+    },
+  })
+  const pond = new Millpond(store, LARGEST_PAYLOAD)
+  after(t, () => pond.close({ timeout: 100 }))
+  for (let n = 0; n < queues; n++) await pond.queue(`queue-${n}`).push(n)
+  const dash = await startDashboard(t, pond)
+  const away = (value: boolean) => {
+    refuses = value
+  }
+  return { ...dash, away }
+}
+
+test('a store that does not answer is asked again soon, and is not slow because of that', async (t) => {
+  const { base, away } = await fragile(t, 1)
+  away(true)
+  const ticks: Answer[] = []
+  for await (const tick of ticksOf(base)) {
+    ticks.push(tick.stores[0])
+    if (ticks.length === 2) away(false)
+    if (ticks.length === 3) break
+  }
+  assert.deepEqual(
+    ticks.map(({ trouble, pace }) => [trouble, pace]),
+    [...Array.from({ length: 2 }, () => ['StoreUnavailable', 2000]), [undefined, 2000]],
+  )
+})
+
 describe('the page', { skip: noBrowser }, () => {
   test('of the queue says the same first', { timeout: 60_000 }, async (t) => {
     const { base } = await told(t, { waiting: 5, running: 20, lastClaim: 12 * MINUTE, nextStart: null })
@@ -135,6 +174,27 @@ describe('the page', { skip: noBrowser }, () => {
     const text = (await page.locator('main').textContent()) ?? ''
     assert.ok(text.indexOf('no worker since') < text.indexOf('at its limit: 20 run'), text)
     await page.getByRole('button', { name: /^Go to … Ctrl\+K$/ }).waitFor()
+    assert.deepEqual(faults, [])
+  })
+
+  test('of a store that is down shows no figure and nothing green, and tells how much is not shown', {
+    timeout: 60_000,
+  }, async (t) => {
+    const { base, away } = await fragile(t, 60)
+    const { page, faults } = await visit(t, base)
+    const state = page.locator('header [role=status]')
+    await page.locator('table.queues').waitFor()
+    assert.equal((await state.textContent())?.trim(), 'live')
+    assert.equal(await page.locator('.attention li').count(), 50)
+    await page.locator('.attention').getByText('10 more are not shown').waitFor()
+    away(true)
+    await page.getByRole('alert').getByText('The store does not answer: StoreUnavailable').waitFor()
+    assert.equal(await page.locator('main dl.stats').count(), 0)
+    assert.match((await state.textContent()) ?? '', /store does not answer/)
+    assert.equal(await page.locator('.link.live').count(), 0)
+    away(false)
+    await page.locator('table.queues').waitFor()
+    assert.equal((await state.textContent())?.trim(), 'live')
     assert.deepEqual(faults, [])
   })
 

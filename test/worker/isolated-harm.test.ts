@@ -70,3 +70,25 @@ test('CPU time counts by call: short calls add up to nothing, and waiting takes 
   pids.add(await run({ do: 'soon', value: 400 }))
   assert.equal(pids.size, 1)
 })
+
+test('what a handler sends on the channel by itself is not taken for the word of its process', {
+  timeout: 60_000,
+}, async (t) => {
+  const { run, pond } = await isolated(t)
+  const errors: unknown[] = []
+  pond.on('error', (error) => errors.push(error))
+  for (const value of [1, 2, 3]) assert.equal(await run({ do: 'forge', value }), 'honest')
+  assert.equal(await run({ do: 'echo', value: 'next' }), 'next')
+  assert.deepEqual(errors, [])
+})
+
+test('an error that an earlier job throws late fails no other one, and its process is replaced', {
+  timeout: 60_000,
+}, async (t) => {
+  const { run } = await isolated(t)
+  for (const value of ['error', 'rejection']) {
+    const first = await run({ do: 'late', value })
+    assert.equal(await run({ do: 'soon', value: 300 }), first, `${value}: the process goes on with its call`)
+    assert.notEqual(await run({ do: 'pid' }), first, `${value}: it is replaced`)
+  }
+})

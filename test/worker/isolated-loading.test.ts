@@ -57,6 +57,34 @@ describe('a module that is no handler costs no job an attempt, and is told', () 
   }
 })
 
+test('a further process that cannot load the module costs no job an attempt', { timeout: 60_000 }, async (t) => {
+  const folder = scratch(t)
+  const file = join(folder, 'handler.ts')
+  const loads = JSON.stringify(join(folder, 'loads'))
+  // The first process alone loads it.
+  const code = `import { existsSync, writeFileSync } from 'node:fs'
+    if (existsSync(${loads})) throw new Error('too many')
+    writeFileSync(${loads}, '')
+    export default async ({ data }) => {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return data
+    }`
+  writeFileSync(file, code)
+  const pond = await Millpond.open('memory:')
+  after(t, () => pond.close({ timeout: 100 }))
+  const errors: MillpondError[] = []
+  pond.on('error', (error) => errors.push(error))
+  const queue = pond.queue<number>('q', { retry: { attempts: 1 } })
+  queue.work(pathToFileURL(file), { isolate: {}, concurrency: 6 })
+  const pushed = await queue.pushMany(Array.from({ length: 60 }, (_, at) => at))
+  const results = await Promise.all(pushed.map(({ id }) => pond.result(id)))
+  assert.deepEqual(
+    results,
+    Array.from({ length: 60 }, (_, at) => at),
+  )
+  assert.equal((await queue.stats()).counts.dead, 0)
+})
+
 /** Runs a process that isolates a handler. @returns what it prints */
 async function run(flags: readonly string[], module: URL, env: NodeJS.ProcessEnv = {}): Promise<string> {
   const code = `

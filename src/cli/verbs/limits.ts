@@ -75,7 +75,8 @@ export const verb = defineVerb<Name>({
         return EXIT.done
       }
       if (group === undefined) await showSettings(terminal, queue)
-      showGroups(terminal, groups, group)
+      if (group !== undefined && groups.length === 0) terminal.out(await noGroupText(queue, group))
+      else showGroups(terminal, groups)
       if (isDry && change !== undefined) terminal.out(`It would change ${change}.\n`)
       if (isDry && removal !== undefined) terminal.out(`${removal}\n`)
       if (isDry) terminal.out('Nothing was changed.\n')
@@ -187,10 +188,14 @@ async function showSettings(terminal: Terminal, queue: Queue): Promise<void> {
   terminal.out(table(terminal, ['setting', 'value', 'set by', ''], rows, { text: [1, 2, 3] }))
 }
 
-function showGroups(terminal: Terminal, groups: readonly GroupRecord[], asked: string | undefined): void {
-  if (asked !== undefined && groups.length === 0) {
-    terminal.out(`The group ${plain(asked) || "''"} has no jobs that wait or run, and no limits of its own.\n`)
-  }
+/** Without turns no group is told of, whatever waits. */
+async function noGroupText(queue: Queue, group: string): Promise<string> {
+  const isGrouped = (await queue.groups({ limit: 1 })).length > 0 || (await queue.stats()).limits?.group != null
+  if (isGrouped) return `The group ${plain(group) || "''"} has no jobs that wait or run, and no limits of its own.\n`
+  return `The groups of ${plain(queue.name)} do not take turns, and are not counted. Limits for groups make them do so.\n`
+}
+
+function showGroups(terminal: Terminal, groups: readonly GroupRecord[]): void {
   if (groups.length === 0) return
   const rows = groups.map(({ group, waiting, running, limits, nextStart }) => [
     group === '' ? "''" : group,

@@ -28,6 +28,9 @@ import { Workers } from './workers.tsx'
 const STATES: Readonly<Record<Live['state'], string>> = {
   ...{ connecting: 'connecting', live: 'live', lost: 'no answer', login: 'signed out', forbidden: 'not allowed' },
 }
+/** The page hears from its server, which hears nothing of a store. */
+const isAway = ({ state, tick }: Live): boolean =>
+  state === 'live' && tick?.stores.some(({ trouble }) => trouble !== undefined) === true
 
 /** With what one of the stores must be able to do. */
 const VIEWS: readonly (readonly [view: Route['view'], title: string, can?: (of: Capabilities) => boolean])[] = [
@@ -71,9 +74,9 @@ const App = () => {
           ))}
         </nav>
         <span class="grow" />
-        <span class={`link ${live.state}`} role="status">
+        <span class={`link ${isAway(live) ? 'lost' : live.state}`} role="status">
           <i aria-hidden="true" />
-          {STATES[live.state]}
+          {isAway(live) ? 'a store does not answer' : STATES[live.state]}
         </span>
         <button type="button" class="quiet find" aria-label={`Go to … ${PALETTE_KEY}`} onClick={() => setOpen(true)}>
           <i aria-hidden="true">⌕</i>

@@ -21,6 +21,8 @@ const ICONS: Readonly<Record<Attention['kind'], string>> = {
     late: '◷',
   },
 }
+/** Notices that are shown. */
+const MAX_NOTICES = 50
 /** Where a notice leads. */
 const TABS: Partial<Record<Attention['kind'], string>> = { groups: 'groups', limit: 'settings' }
 
@@ -38,8 +40,6 @@ export const Overview = () => {
 
 const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
   const { queues, attention } = store
-  const sum = (of: (queue: QueueView) => number | null) => queues.reduce((all, queue) => all + (of(queue) ?? 0), 0)
-  const dead = sum(({ counts }) => counts.dead)
   return (
     <section aria-label={`Store ${store.name}`}>
       <h1 class={isOnly ? 'hidden' : ''}>{isOnly ? 'Overview' : `${store.name} · ${store.kind}`}</h1>
@@ -51,34 +51,12 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
       {store.pace >= 10_000 && (
         <p class="mute">The store takes long to answer, so it is asked every {duration(store.pace)}.</p>
       )}
-      <dl class="stats">
-        <Stat label="Waiting">
-          <Num value={sum(({ counts }) => counts.waiting)} />
-        </Stat>
-        <Stat label="Scheduled">
-          <Num value={sum(({ counts }) => counts.scheduled)} />
-        </Stat>
-        <Stat label="Running">
-          <Num value={sum(({ counts }) => counts.running)} />
-        </Stat>
-        <Stat label="In / s">{rate(sum(({ arrivals }) => arrivals))}</Stat>
-        <Stat label="Done / s">{rate(sum(({ completions }) => completions))}</Stat>
-        <Stat label="Failed / s" tone={sum(({ failures }) => failures) > 0 ? 'warn' : ''}>
-          {rate(sum(({ failures }) => failures))}
-        </Stat>
-        <Stat label="Dead" tone={dead > 0 ? 'alarm' : ''}>
-          <Num value={dead} />
-        </Stat>
-        <Stat label="Slots busy">
-          {count(sum(({ busy }) => busy))}
-          <span class="mute"> / {count(sum(({ slots }) => slots))}</span>
-        </Stat>
-      </dl>
+      {store.trouble === undefined && <Figures queues={queues} />}
       {attention.length > 0 && (
         <section class="attention" aria-label="Needs attention">
           <h2>Needs attention</h2>
           <ul>
-            {attention.slice(0, 50).map(({ queue, kind, level, text }) => (
+            {attention.slice(0, MAX_NOTICES).map(({ queue, kind, level, text }) => (
               <li key={`${queue} ${kind} ${text}`} class={level}>
                 <a data-row href={queueLink(store.name, queue, TABS[kind], kind === 'dead' ? 'state:dead' : '')}>
                   <i aria-hidden="true">{ICONS[kind]}</i>
@@ -91,6 +69,9 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
               </li>
             ))}
           </ul>
+          {attention.length > MAX_NOTICES && (
+            <p class="mute">{count(attention.length - MAX_NOTICES)} more are not shown. Alarms come first.</p>
+          )}
         </section>
       )}
       {queues.length === 0 ? (
@@ -100,6 +81,36 @@ const Store = ({ store, isOnly }: { store: StoreView; isOnly: boolean }) => {
       )}
       {store.more && <p class="mute">There are more queues than the page shows.</p>}
     </section>
+  )
+}
+
+const Figures = ({ queues }: { queues: readonly QueueView[] }) => {
+  const sum = (of: (queue: QueueView) => number | null) => queues.reduce((all, queue) => all + (of(queue) ?? 0), 0)
+  const dead = sum(({ counts }) => counts.dead)
+  return (
+    <dl class="stats">
+      <Stat label="Waiting">
+        <Num value={sum(({ counts }) => counts.waiting)} />
+      </Stat>
+      <Stat label="Scheduled">
+        <Num value={sum(({ counts }) => counts.scheduled)} />
+      </Stat>
+      <Stat label="Running">
+        <Num value={sum(({ counts }) => counts.running)} />
+      </Stat>
+      <Stat label="In / s">{rate(sum(({ arrivals }) => arrivals))}</Stat>
+      <Stat label="Done / s">{rate(sum(({ completions }) => completions))}</Stat>
+      <Stat label="Failed / s" tone={sum(({ failures }) => failures) > 0 ? 'warn' : ''}>
+        {rate(sum(({ failures }) => failures))}
+      </Stat>
+      <Stat label="Dead" tone={dead > 0 ? 'alarm' : ''}>
+        <Num value={dead} />
+      </Stat>
+      <Stat label="Slots busy">
+        {count(sum(({ busy }) => busy))}
+        <span class="mute"> / {count(sum(({ slots }) => slots))}</span>
+      </Stat>
+    </dl>
   )
 }
 

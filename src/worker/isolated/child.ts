@@ -3,6 +3,7 @@
  * the channel, or by the watchdog.
  */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { encode } from '../../values/encoding/encoding.ts'
 import { MillpondError } from '../../values/errors/errors.ts'
 import { Job } from '../../values/jobs/job.ts'
@@ -26,12 +27,21 @@ interface Loaded {
 let loaded: Loaded | undefined
 /** Of the call that is under way. */
 let context: CallContext | undefined
+/** The call that is under way, or the last one; 0: the module is loading. */
+let present = 0
+/** The call in which something runs, also when it is over. */
+const calls = new AsyncLocalStorage<number>()
 
 const questions = new Questions()
-const tell = (message: FromProcess): void => void process.send?.(message)
+/** Taken before the module is loaded, which may replace it. */
+const send = process.send?.bind(process)
 const memory = (): number => process.memoryUsage.rss()
 
+/** Says what belongs to a call. */
+const teller = (token: string, call: number) => (message: FromProcess) => void send?.({ token, call, message })
+
 async function load(terms: Load): Promise<void> {
+  const tell = teller(terms.token, present)
   try {
     const watchdog = await Watchdog.start(terms.limits, terms.token)
     watchdog.advance()
@@ -78,6 +88,8 @@ function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] 
 const jobOf = ({ queue, data, ...claimed }: JobMessage): Job => new Job(queue, claimed, data)
 
 async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<void> {
+  present = message.call
+  const tell = teller(terms.token, present)
   const calling = callContext(message.jobs, terms, tell, questions)
   context = calling
   watchdog.advance()
@@ -107,6 +119,17 @@ function answerMessage({ failed, value }: Answer, { maxPayload }: Load): AnswerM
   }
 }
 
+/** An error of the call that is under way, or of nobody known, ends the process. One of an earlier call harms no other. */
+function uncaught(thrown: unknown, token: string): void {
+  const call = calls.getStore()
+  const isLate = call !== undefined && (call !== present || context === undefined)
+  if (isLate) teller(token, call)({ millpond: 'late' })
+  // The module may have a listener of its own, which decides.
+  if (process.listenerCount('uncaughtException') > 1) return
+  console.error(thrown)
+  if (!isLate) process.exit(1)
+}
+
 /** Called once, as soon as this module is there. */
 export function start(first: Load): void {
   // Signals to the whole group of processes are for the worker, which ends this one when its jobs are done.
@@ -116,7 +139,8 @@ export function start(first: Load): void {
     if (!isToProcess(message)) return
     if (message.millpond === 'abort') context?.abort(message.at, errorOf(message.reason))
     else if (message.millpond === 'parents') questions.answered(message)
-    else if (loaded !== undefined) void run(loaded, message)
+    else if (loaded !== undefined) void calls.run(message.call, run, loaded, message)
   })
+  process.on('uncaughtException', (thrown) => uncaught(thrown, first.token))
   void load(first)
 }

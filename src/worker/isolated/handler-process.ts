@@ -20,9 +20,10 @@ import {
   type AnswerMessage,
   type First,
   type FromProcess,
-  isFromProcess,
+  isSaid,
   type JobMessage,
   type Load,
+  type Said,
   type ToProcess,
 } from './messages.ts'
 
@@ -63,6 +64,8 @@ export class HandlerProcess {
   /** The call that is under way, or the last one. */
   #call: Promise<unknown> | undefined
   #isOver = false
+  /** A call that was over has thrown: what it left behind may harm others. */
+  #hasThrown = false
   /** Settles when the process is gone. */
   readonly ended: Promise<void>
 
@@ -88,11 +91,28 @@ export class HandlerProcess {
     this.#stderr = new ProcessErrors(this.#child.stderr, token)
     // Told by `exit`, or by a call without an answer.
     this.#child.on('error', () => {})
-    this.#child.on('message', (message) => {
-      if (isFromProcess(message)) this.#waiting?.told(message)
+    this.#child.on('message', (said) => {
+      if (isSaid(said, token)) this.#heard(said)
     })
     this.ended = this.#end()
     void this.#load({ ...terms, token })
+  }
+
+  /** Nothing that a process says may harm the worker. */
+  #heard({ call, message }: Said): void {
+    if (message.millpond === 'late') {
+      this.#hasThrown = true
+      if (this.#waiting === undefined) void this.stop()
+      return
+    }
+    if (call !== this.#calls) return
+    try {
+      this.#waiting?.told(message)
+    } catch (cause) {
+      const what = `the process of the handler said something that cannot be read: ${safeText(cause)}`
+      this.#waiting?.ended(new MillpondError('HandlerCrashed', what, { cause }))
+      void this.kill()
+    }
   }
 
   async #load(load: Load): Promise<void> {
@@ -150,7 +170,7 @@ export class HandlerProcess {
     }
     try {
       if (this.#isOver) throw crash(this.#terms.limits, this.#stderr, this.#child)
-      this.#send({ millpond: 'run', jobs })
+      this.#send({ millpond: 'run', call: this.#calls, jobs })
       return await promise
     } finally {
       this.#waiting = undefined
@@ -183,7 +203,7 @@ export class HandlerProcess {
   get isWorn(): boolean {
     const { memory } = this.#terms.limits
     const room = (memory ?? Number.POSITIVE_INFINITY) - this.#memoryAtFirst
-    return this.#calls >= MAX_CALLS || this.#memory - this.#memoryAtFirst > room * MAX_KEPT
+    return this.#hasThrown || this.#calls >= MAX_CALLS || this.#memory - this.#memoryAtFirst > room * MAX_KEPT
   }
 
   /** Lets it go once its call is over; kills it if that takes longer than a second, or if it does not end by itself. */

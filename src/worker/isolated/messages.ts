@@ -11,14 +11,17 @@
  *   abort ─────────────────────► aborts the signal of a job
  *        ◄────────── answered: the process is free for the next call
  *
- * One call is under way at a time. The handler's module may use the same channel, so a message of another form is left to it.
+ *        ◄────────── late: an earlier call threw; the process is replaced after the present one
+ *
+ * One call is under way at a time. The handler's module may use the same channel: the process shows the token that only the worker and it
+ * know, and says which call it speaks of. A message without them, or of an earlier call, is none of these.
  */
 
 import type { JobFacts } from '../../values/jobs/job.ts'
 import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
 import type { Encoded } from '../../values/jobs/records.ts'
 
-/** The form of these messages; nobody else's have the member. */
+/** What all messages to a process have. */
 const MARK = 'millpond'
 
 /** The first message, which has the code of the process beside it. */
@@ -37,7 +40,7 @@ export interface Load {
   maxPayload: number
   /** What `ctx.rateLimited` is refused with; null: the store has rates. */
   lacksRates: string | null
-  /** Stands before what the watchdog says on stderr, so that nothing else is taken for its word. */
+  /** Comes with all that the process says on the channel and the watchdog on stderr, so that nothing else is taken for their word. */
   token: string
 }
 
@@ -51,6 +54,8 @@ export interface Limits {
 
 export interface Run {
   millpond: 'run'
+  /** Counts from 1. */
+  call: number
   jobs: readonly JobMessage[]
 }
 
@@ -78,12 +83,20 @@ export interface Parents {
 
 export type ToProcess = Run | Abort | Parents
 
+/** What a process says of a call; 0: of loading the module. */
+export interface Said {
+  token: string
+  call: number
+  message: FromProcess
+}
+
 export type FromProcess =
   | { millpond: 'loaded'; memory: number }
   | { millpond: 'refused'; error: ErrorMessage }
   | { millpond: 'progress'; at: number; value: Encoded }
   | { millpond: 'log'; at: number; lines: readonly string[] }
   | { millpond: 'parents'; at: number; question: number }
+  | { millpond: 'late' }
   | { millpond: 'answered'; answers: readonly AnswerMessage[]; memory: number }
 
 /** Of one job. */
@@ -101,10 +114,9 @@ export interface ErrorMessage {
   cause: ErrorMessage | undefined
 }
 
-/** Only processes of ours write in this form, so the mark is enough. */
-function isMarked(message: unknown): message is { [MARK]: unknown } {
-  return typeof message === 'object' && message !== null && MARK in message
-}
+/** Only the worker writes to the process, so the mark is enough. */
+export const isToProcess = (message: unknown): message is ToProcess =>
+  typeof message === 'object' && message !== null && MARK in message
 
-export const isToProcess = (message: unknown): message is ToProcess => isMarked(message)
-export const isFromProcess = (message: unknown): message is FromProcess => isMarked(message)
+export const isSaid = (message: unknown, token: string): message is Said =>
+  typeof message === 'object' && message !== null && 'token' in message && message.token === token

@@ -7,11 +7,14 @@
  * A process that a call was too much for is gone, and so is one that is worn. The next call that finds no other starts a fresh one.
  */
 import { MillpondError } from '../../values/errors/errors.ts'
+import { NotStarted } from '../outcome.ts'
 import { HandlerProcess, type HandlerTerms, type Reports } from './handler-process.ts'
 import type { AnswerMessage, JobMessage } from './messages.ts'
 
 /** Milliseconds that a handler may go on when all its jobs are over. */
 const GRACE = 1000
+/** Milliseconds until a further process is started after one that could not load the module, while others have it. */
+const LOAD_PAUSE = 1000
 
 /** A call of the handler. */
 export interface Call extends Reports {
@@ -30,6 +33,8 @@ export class ProcessPool {
   readonly #waiting: (() => void)[] = []
   /** Whether the module was loaded when a process was started last. */
   #isLoaded = false
+  /** By `performance.now()`. */
+  #failedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | undefined
   #first: HandlerProcess | undefined
   #isClosed = false
@@ -41,14 +46,14 @@ export class ProcessPool {
 
   /** Settles when the module is loaded in a process; undefined: it is known to load. @throws HandlerNotLoaded */
   ready(): Promise<void> | undefined {
-    if (this.#isLoaded || [...this.#all].some(({ isLoaded }) => isLoaded)) return undefined
+    if (this.#isLoaded || this.#hasLoaded()) return undefined
     this.#loading ??= this.#loadFirst().finally(() => {
       this.#loading = undefined
     })
     return this.#loading
   }
 
-  /** @throws what `HandlerProcess.run` does, HandlerNotLoaded */
+  /** @throws what `HandlerProcess.run` does. NotStarted: no process has the module */
   async run({ jobs, signals, ...reports }: Call): Promise<readonly AnswerMessage[]> {
     const process = await this.#take(signals)
     let grace: NodeJS.Timeout | undefined
@@ -98,18 +103,36 @@ export class ProcessPool {
 
   /** @throws the reason of a signal, if all are aborted while the call waits */
   async #take(signals: readonly AbortSignal[]): Promise<HandlerProcess> {
-    while (this.#idle.length === 0 && this.#all.size >= this.#size) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    for (;;) {
+      while (this.#idle.length === 0 && !this.#mayStart()) {
+        await new Promise<void>((resolve) => this.#waiting.push(resolve))
+      }
+      const last = signals.at(-1)
+      if (last !== undefined && signals.every(({ aborted }) => aborted)) {
+        this.#next()
+        throw last.reason
+      }
+      for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+        if (!idle.isOver && !idle.isWorn) return idle
+      }
+      try {
+        const fresh = this.#start()
+        await this.#load(fresh)
+        return fresh
+      } catch (error) {
+        // Another process has the module: the call waits for it.
+        if (!this.#hasLoaded()) throw new NotStarted(error)
+      }
     }
-    const last = signals.at(-1)
-    if (last !== undefined && signals.every(({ aborted }) => aborted)) {
-      this.#next()
-      throw last.reason
-    }
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (!idle.isOver) return idle
-    const fresh = this.#start()
-    await this.#load(fresh)
-    return fresh
+  }
+
+  #hasLoaded(): boolean {
+    return [...this.#all].some(({ isLoaded }) => isLoaded)
+  }
+
+  #mayStart(): boolean {
+    if (this.#all.size >= this.#size) return false
+    return performance.now() > this.#failedAt + LOAD_PAUSE || !this.#hasLoaded()
   }
 
   /** @throws HandlerNotLoaded */
@@ -132,6 +155,7 @@ export class ProcessPool {
       this.#isLoaded = true
     } catch (error) {
       this.#isLoaded = false
+      this.#failedAt = performance.now()
       void process.kill()
       throw error
     }

@@ -107,6 +107,23 @@ export const ACTIONS = {
   block: () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
   soon: ({ data }) => sleep(Number(data.value), process.pid),
 
+  /** Says what only its process may say, and something of no form. */
+  forge({ data }) {
+    for (const millpond of ['loaded', 'refused', 'progress', 'log', 'parents', 'answered', 'late', 'nonsense', null])
+      for (const at of [0, 7]) process.send?.({ millpond, at, call: data.value, value: 'x', lines: 5, answers: [] })
+    return 'honest'
+  },
+  /** Throws when it is over. */
+  late({ data }) {
+    const { promise, reject } = Promise.withResolvers<never>()
+    setTimeout(() => {
+      if (data.value === 'rejection') reject(new RangeError('a late rejection'))
+      else throw new RangeError('a late error')
+    }, 100)
+    void promise
+    return process.pid
+  },
+
   tx: (_, ctx) => ctx.tx('select 1'),
   replica: (_, ctx) => ctx.replica('select 1'),
 } satisfies Record<string, Action>
