@@ -294,21 +294,26 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     await broker.call('rabbit_policy', 'parse_set', ...policy, '0', '<<"queues">>', '<<"test">>')
     const claim = async () => (await store.operations.claim({ queue: 'q', worker: 'w', limit: 10, lease: null })).jobs
     const jobs: ClaimedJob[] = []
-    const claimAll = () =>
-      until(async () => {
-        jobs.push(...(await claim()))
-        return jobs.length === 10
-      }, 'all jobs are claimed')
-    await claimAll()
-    // The store of the policy takes a moment. Each time, all ten are there again.
-    let isLimited = false
     await until(async () => {
-      const items = jobs.splice(0).map(({ id, fence }) => ({ id, fence }))
-      assert.deepEqual(await store.operations.release({ queue: 'q', items }), Array(10).fill('ok'))
-      await claimAll()
-      isLimited = jobs.some(({ attempt }) => attempt > 1)
-      return isLimited
-    }, 'some are refused')
+      jobs.push(...(await claim()))
+      return jobs.length === 10
+    }, 'all jobs are claimed')
+    const connection = await connect(broker.url)
+    atEnd(t, () => connection.close())
+    const channel = await connection.createConfirmChannel()
+    const isRefused = () =>
+      new Promise<boolean>((resolve) => {
+        channel.sendToQueue(`${prefix}.jobs.q.4.again`, Buffer.from('1'), {}, (error) => resolve(error !== null))
+      })
+    // The consumer that still takes jobs from there rests soon.
+    await until(isRefused, 'the line is full')
+    const items = jobs.map(({ id, fence }) => ({ id, fence }))
+    assert.deepEqual(await store.operations.release({ queue: 'q', items }), Array(10).fill('ok'))
+    const back = new Set<string>()
+    await until(async () => {
+      for (const { id } of await claim()) back.add(id)
+      return jobs.every(({ id }) => back.has(id))
+    }, 'all of them are there again')
   })
 
   test('a worker hears of new lines again after somebody deleted the queue by which it does', async (t) => {

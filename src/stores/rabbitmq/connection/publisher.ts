@@ -52,7 +52,10 @@ export class Publisher {
     return channel
   }
 
-  /** All in one go, in their order, but for a body of a size that RabbitMQ has not taken before. @throws StoreUnavailable, StoreFull, Closed */
+  /**
+   * All in one go, in their order, but for a body of a size that RabbitMQ has not taken before.
+   * @throws StoreUnavailable, StoreFull, Closed
+   */
   async publish(letters: readonly Letter[]): Promise<Published[]> {
     const { blocked: alarm, settings } = this.#link
     if (alarm !== undefined) throw blocked(settings.where, alarm)
