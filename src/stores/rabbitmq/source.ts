@@ -307,14 +307,20 @@ export class Source {
       const done = [...over].filter(({ after }) => after === 'forget')
       const messages = done.map(({ message }) => message).sort((a, b) => tagOf(a) - tagOf(b))
       // Those before which none is open are acknowledged as one.
-      const [oldest] = [...this.#deliveries.values()].filter((each) => each.isForeign === isForeign)
-      const first = messages.filter((message) => oldest === undefined || tagOf(message) < tagOf(oldest.message))
+      const oldest = this.#oldest(isForeign)
+      const first = messages.filter((message) => tagOf(message) < oldest)
       const last = first.at(-1)
       if (last !== undefined) channel.ack(last, true)
       for (const message of messages.slice(first.length)) channel.ack(message)
       await channel.prefetch(1)
       return [...over]
     })
+  }
+
+  /** The tag of the oldest open delivery of a channel. */
+  #oldest(isForeign: boolean): number {
+    for (const each of this.#deliveries.values()) if (each.isForeign === isForeign) return tagOf(each.message)
+    return Number.POSITIVE_INFINITY
   }
 
   #channelOf(isForeign: boolean): StandingChannel<Channel> {
