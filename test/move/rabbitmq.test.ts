@@ -109,6 +109,21 @@ describe('move: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     assert.equal((await channel.checkQueue(queue)).messageCount, 0)
   })
 
+  test('a move that is stopped leaves the messages of others in their queue', async (t) => {
+    const [{ queue, url, channel, publish }, target] = [await foreign(t), await memory.open()]
+    after(t, target.dispose)
+    await publish(0, 3000)
+    const stop = new AbortController()
+    const moving = move(url, target.store, { queues: [queue], follow: true, signal: stop.signal })
+    const arrived = async () => (await target.store.operations.stats({ queue }))[0]?.counts.waiting ?? 0
+    await until(async () => (await arrived()) > 0, 'messages are moved')
+    stop.abort()
+    const report = await moving
+    assert.equal(await arrived(), report.moved)
+    const left = async () => (await channel.checkQueue(queue)).messageCount
+    await until(async () => (await left()) === 3000 - report.moved, 'all others are in their queue')
+  })
+
   test('queues must be named, since RabbitMQ lists none', async (t) => {
     const [source, target] = [await openRabbitmq(URL_), await memory.open()]
     for (const { dispose } of [source, target]) after(t, dispose)

@@ -8,6 +8,7 @@ import { connect } from 'amqplib'
 import { Millpond, type MillpondError } from '../../src/index.ts'
 import { open } from '../../src/stores/rabbitmq/index.ts'
 import { isMillpondError } from '../../src/values/errors/errors.ts'
+import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
@@ -279,6 +280,54 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }
     const [stats] = await store.operations.stats({ queue: 'q' })
     assert.equal(stats?.counts.waiting, 10)
+  })
+
+  test('jobs that come back and that a limit of length refuses go back to their line', async (t) => {
+    const broker = await server()
+    const prefix = freshPrefix()
+    const store = await open(`${broker.url}?prefix=${prefix}`, {})
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: newJobs(10) })
+    const policy = ['/', prefix, `^${prefix}.jobs.q.4.again$`, '{"max-length": 1}'].map(
+      (text) => `<<${JSON.stringify(text)}>>`,
+    )
+    await broker.call('rabbit_policy', 'parse_set', ...policy, '0', '<<"queues">>', '<<"test">>')
+    const claim = async () => (await store.operations.claim({ queue: 'q', worker: 'w', limit: 10, lease: null })).jobs
+    const jobs: ClaimedJob[] = []
+    await until(async () => {
+      jobs.push(...(await claim()))
+      return jobs.length === 10
+    }, 'all jobs are claimed')
+    const connection = await connect(broker.url)
+    atEnd(t, () => connection.close())
+    const channel = await connection.createConfirmChannel()
+    const isRefused = () =>
+      new Promise<boolean>((resolve) => {
+        channel.sendToQueue(`${prefix}.jobs.q.4.again`, Buffer.from('1'), {}, (error) => resolve(error !== null))
+      })
+    // The consumer that still takes jobs from there rests soon.
+    await until(isRefused, 'the line is full')
+    const items = jobs.map(({ id, fence }) => ({ id, fence }))
+    assert.deepEqual(await store.operations.release({ queue: 'q', items }), Array(10).fill('ok'))
+    const back = new Set<string>()
+    await until(async () => {
+      for (const { id } of await claim()) back.add(id)
+      return jobs.every(({ id }) => back.has(id))
+    }, 'all of them are there again')
+  })
+
+  test('a worker hears of new lines again after somebody deleted the queue by which it does', async (t) => {
+    const broker = await server()
+    const prefix = freshPrefix()
+    const [store, producer] = [await open(broker.url, { prefix }), await open(broker.url, { prefix })]
+    for (const each of [store, producer]) atEnd(t, () => each.close())
+    const claim = async () => (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: null })).jobs
+    assert.equal((await claim()).length, 0)
+    const name = `binary:match(element(4, amqqueue:get_name(Q)), <<"${prefix}.lines.">>)`
+    const remove = `[rabbit_amqqueue:delete(Q, false, false, <<"t">>) || Q <- rabbit_amqqueue:list(), ${name} =/= nomatch]`
+    await broker.call('lists', 'foreach', `fun(_) -> ${remove} end`, '[1]')
+    await producer.operations.push({ jobs: [newJob()] })
+    await until(async () => (await claim()).length === 1, 'the job is claimed')
   })
 
   test('a broker that is not there is named, and its password is not', async () => {

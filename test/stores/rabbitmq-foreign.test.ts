@@ -7,7 +7,7 @@ import { open } from '../../src/stores/rabbitmq/index.ts'
 import type { ClaimedJob } from '../../src/values/jobs/records.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { after } from '../support/cleaning.ts'
-import { ERROR } from '../support/jobs.ts'
+import { ERROR, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { clear, freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -111,6 +111,25 @@ describe('RabbitMQ: messages of other programs', { skip: missingReason('rabbitmq
     for (const headers of dead) assert.equal(JSON.parse(String(headers['millpond-error'])).code, ERROR.code)
     await store.close()
     assert.equal((await channel.checkQueue(queue)).messageCount, 0)
+  })
+
+  test('a queue that its owner consumes alone does not stop our own jobs of that name', async (t) => {
+    const { store, channel, queue, publish } = await foreign(t, 'classic')
+    await publish(1)
+    await store.operations.push({ jobs: newJobs(5, { queue }) })
+    const ask = (limit: number) => store.operations.claim({ queue, worker: 'w', limit, lease: null })
+    const { consumerTag } = await channel.consume(queue, () => undefined, { exclusive: true })
+    after(t, () => channel.cancel(consumerTag))
+    const jobs: ClaimedJob[] = []
+    const errors: string[] = []
+    await until(async () => {
+      const claimed = await ask(2).catch((error: Error) => errors.push(error.message))
+      if (typeof claimed === 'object') jobs.push(...claimed.jobs)
+      return jobs.length === 5 && errors.length > 0
+    }, 'our own jobs are claimed, and the refusal is told')
+    assert.match(errors.join(), /ACCESS_REFUSED/)
+    const items = jobs.map((job) => ({ ...holdOf(job), result: null }))
+    assert.deepEqual(await store.operations.complete({ queue, items }), Array(5).fill('ok'))
   })
 
   test('its second attempt sees the same headers, and no queue gets a copy', async (t) => {

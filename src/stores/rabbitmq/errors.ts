@@ -8,6 +8,10 @@ const messageOf = (error: unknown): string => (isError(error) ? error.message : 
 
 export const isMissing = (error: unknown): boolean => /NOT[_-]FOUND/.test(messageOf(error))
 
+/** We may not have it: it is another's alone, or we lack the right. */
+export const isDenied = (error: unknown): boolean =>
+  /ACCESS[_-]REFUSED|RESOURCE[_-]LOCKED/.test(messageOf(error) + messageOf(isError(error) ? error.cause : ''))
+
 const LOST =
   /closed|closing|channel ended|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|heartbeat|socket|no answer/i
 const REFUSED = /ACCESS[_-]REFUSED|NOT[_-]ALLOWED|CONNECTION[_-]FORCED|handshake|NOT[_-]FOUND/i

@@ -100,7 +100,12 @@ export class Queues {
     const { queue } = await channel.assertQueue(`${this.#names.lines}.${randomUUID()}`, { exclusive: true })
     await channel.bindQueue(queue, this.#names.lines, '')
     const take = (message: { content: Buffer } | null): void => {
-      const { queue, priority } = JSON.parse(message?.content.toString() ?? '{}')
+      // Somebody deleted the queue: what was said meanwhile is not known, so all lines are looked for again.
+      if (message === null) {
+        channel.close().catch(() => undefined)
+        return
+      }
+      const { queue, priority } = JSON.parse(message.content.toString())
       if (typeof queue === 'string' && typeof priority === 'number') this.#add(queue, priority)
     }
     await channel.consume(queue, take, { noAck: true })

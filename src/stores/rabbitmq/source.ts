@@ -19,8 +19,8 @@ import type { ClaimRequest, Hold } from '../../values/jobs/records.ts'
 import type { Totals } from '../../values/operations/requests.ts'
 import { isError } from '../../values/runtime/realms.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import { refused, toMillpondError } from './errors.ts'
-import { HEADER, type Line, priorityOf } from './names.ts'
+import { isDenied, refused, toMillpondError } from './errors.ts'
+import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
 import { sendBack, type Traffic } from './traffic.ts'
 import { type Arrived, arrivedOf, copyOf } from './wire.ts'
 
@@ -60,6 +60,8 @@ const MAX_PREFETCH = 65_535
 const PATIENCE = 3000
 /** Most ms that a message waits here for its next attempt. RabbitMQ takes back what is not acknowledged within its consumer_timeout. */
 const LONGEST_STAY = 300_000
+/** Ms until a queue of another program that RabbitMQ denied us is tried again. */
+const REFUSED_PAUSE = 10_000
 /** Ms that a source which closes waits for what is on its way to it. */
 const CLOSE_PAUSE = 1000
 
@@ -67,8 +69,10 @@ export class Source {
   readonly #traffic: Traffic
   readonly queue: string
   readonly #channel: StandingChannel<Channel>
+  /** Of the queue of another program, so that what happens to that queue does not end the claims of our jobs. */
+  readonly #foreign: StandingChannel<Channel>
   readonly #consumers = new Set<Consumer>()
-  /** Not acknowledged, in the order of delivery, by tag. */
+  /** Not acknowledged, in the order of delivery, by tag: foreign ones by its negative. */
   readonly #deliveries = new Map<number, Delivery>()
   /** The latest of each job. While a job is moved, its copy may come before the message that it replaces is acknowledged. */
   readonly #byId = new Map<string, Delivery>()
@@ -77,6 +81,8 @@ export class Source {
   readonly #wanted = new Map<string | symbol, { limit: number; minPriority: number; until: number }>()
   #isWatching = false
   #isClosing = false
+  /** By `performance.now()`: until then, the queue of another program is left alone. */
+  #refusedUntil = 0
   #trouble: MillpondError | undefined
   /** What this process did. */
   readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
@@ -85,7 +91,8 @@ export class Source {
     this.#traffic = traffic
     this.queue = queue
     const open = (model: { createChannel(): Promise<Channel> }): Promise<Channel> => model.createChannel()
-    this.#channel = new StandingChannel<Channel>(traffic.links.in, open, (why) => this.#lost(why))
+    this.#channel = new StandingChannel<Channel>(traffic.links.in, open, (why) => this.#lost(why, false))
+    this.#foreign = new StandingChannel<Channel>(traffic.links.in, open, (why) => this.#lost(why, true))
   }
 
   get held(): Delivery[] {
@@ -177,7 +184,9 @@ export class Source {
 
   /** Resolves when RabbitMQ has read all that was sent before: it answers in order. @throws StoreUnavailable, Closed */
   async settled(): Promise<void> {
-    await this.#channel.run((channel) => channel.prefetch(1))
+    const hasForeign = [...this.#consumers].some(({ line }) => line === FOREIGN)
+    const channels = hasForeign ? [this.#channel, this.#foreign] : [this.#channel]
+    await Promise.all(channels.map((each) => each.run((channel) => channel.prefetch(1))))
   }
 
   /** Another line was made. */
@@ -218,7 +227,7 @@ export class Source {
     const least = Math.min(...[...this.#wanted.values()].map(({ minPriority }) => minPriority))
     let wanted = Math.min(this.#demand() + this.#ready.size, MAX_PREFETCH)
     for (const line of queues.linesOf(this.queue, settings.foreign)) {
-      if (priorityOf(line) < least) continue
+      if (priorityOf(line) < least || (line === FOREIGN && performance.now() < this.#refusedUntil)) continue
       for (const { consumer } of this.#ready) if (consumer.line === line) wanted--
       let free = 0
       for (const each of this.#consumers) if (each.line === line) free += each.prefetch - each.unacked
@@ -232,7 +241,9 @@ export class Source {
     this.#consumers.add(consumer)
     consumer.opened = this.#open(consumer).catch((error: unknown) => {
       this.#consumers.delete(consumer)
-      throw error
+      if (line !== FOREIGN || !isDenied(error)) throw error
+      // Its owner consumes it alone, or we lack the right. Our own jobs go on; the next claim says so.
+      this.#refusedUntil = performance.now() + REFUSED_PAUSE
     })
   }
 
@@ -244,7 +255,7 @@ export class Source {
     if (!this.#consumers.has(consumer)) return
     const take = (message: ConsumeMessage | null): void => this.#arrived(consumer, message)
     // Both are sent at once: the prefetch is that of the next consumer.
-    await this.#channel.run((channel) =>
+    await this.#channelOf(line === FOREIGN).run((channel) =>
       Promise.all([channel.prefetch(prefetch), channel.consume(name, take, { consumerTag })]),
     )
   }
@@ -261,7 +272,7 @@ export class Source {
     const delivery: Delivery = { ...arrived, consumer, leaseUntil: 0, arrivedAt, isEnding: false, after: 'forget' }
     const { id } = delivery.job
     const before = this.#byId.get(id)
-    this.#deliveries.set(message.fields.deliveryTag, delivery)
+    this.#deliveries.set(keyOf(delivery), delivery)
     consumer.unacked++
     // It was pushed twice, since the answer to the first push was lost.
     if (before !== undefined && !before.isEnding) {
@@ -276,7 +287,17 @@ export class Source {
 
   /** These are over. @returns those that were not lost meanwhile, once RabbitMQ has read it. @throws StoreUnavailable, Closed */
   async #acknowledge(deliveries: readonly Delivery[]): Promise<Set<Delivery>> {
-    const ended = await this.#channel.run(async (channel) => {
+    const sides = [false, true].map((isForeign) => deliveries.filter((each) => each.isForeign === isForeign))
+    const ended = await Promise.all(sides.map((side) => this.#settle(side)))
+    this.#watch()
+    return new Set(ended.flat())
+  }
+
+  /** @param deliveries of one channel */
+  async #settle(deliveries: readonly Delivery[]): Promise<Delivery[]> {
+    const [{ isForeign } = { isForeign: undefined }] = deliveries
+    if (isForeign === undefined) return []
+    return this.#channelOf(isForeign).run(async (channel) => {
       const over = new Set(deliveries.filter((each) => this.#isOpen(each) && each.after !== 'keep'))
       for (const delivery of over) {
         if (typeof delivery.after === 'number') this.#again(delivery, delivery.after)
@@ -286,21 +307,29 @@ export class Source {
       const done = [...over].filter(({ after }) => after === 'forget')
       const messages = done.map(({ message }) => message).sort((a, b) => tagOf(a) - tagOf(b))
       // Those before which none is open are acknowledged as one.
-      const [oldest = Number.POSITIVE_INFINITY] = this.#deliveries.keys()
+      const oldest = this.#oldest(isForeign)
       const first = messages.filter((message) => tagOf(message) < oldest)
       const last = first.at(-1)
       if (last !== undefined) channel.ack(last, true)
       for (const message of messages.slice(first.length)) channel.ack(message)
       await channel.prefetch(1)
-      return over
+      return [...over]
     })
-    this.#watch()
-    return ended
+  }
+
+  /** The tag of the oldest open delivery of a channel. */
+  #oldest(isForeign: boolean): number {
+    for (const each of this.#deliveries.values()) if (each.isForeign === isForeign) return tagOf(each.message)
+    return Number.POSITIVE_INFINITY
+  }
+
+  #channelOf(isForeign: boolean): StandingChannel<Channel> {
+    return isForeign ? this.#foreign : this.#channel
   }
 
   /** It waits here for its next attempt. */
   #again(delivery: Delivery, delay: number): void {
-    const { job, message } = delivery
+    const { job } = delivery
     const stay = Math.min(delay, LONGEST_STAY)
     const claim = { attempt: job.attempt + 1, fence: job.fence + 1, dueAt: this.#traffic.now() + stay }
     const arrivedAt = performance.now() + stay
@@ -312,7 +341,7 @@ export class Source {
       isEnding: false,
       after: 'forget',
     }
-    this.#deliveries.set(tagOf(message), next)
+    this.#deliveries.set(keyOf(next), next)
     this.#byId.set(job.id, next)
     const due = (): void => {
       if (!this.#isOpen(next)) return
@@ -324,11 +353,11 @@ export class Source {
   }
 
   #isOpen(delivery: Delivery): boolean {
-    return this.#deliveries.get(tagOf(delivery.message)) === delivery
+    return this.#deliveries.get(keyOf(delivery)) === delivery
   }
 
   #forget(delivery: Delivery): void {
-    this.#deliveries.delete(tagOf(delivery.message))
+    this.#deliveries.delete(keyOf(delivery))
     if (this.#byId.get(delivery.job.id) === delivery) this.#byId.delete(delivery.job.id)
     delivery.consumer.unacked--
   }
@@ -366,7 +395,7 @@ export class Source {
     const isFilled = async () => !hasFree(consumer) || !(await topology.count(names.line(this.queue, line)))
     if (!mayCount && !(await isFilled())) return false
     if (!this.#consumers.delete(consumer)) return true
-    await this.#channel.run(async (channel) => {
+    await this.#channelOf(line === FOREIGN).run(async (channel) => {
       await channel.cancel(tag)
       // A classic queue may send until it answers the next call. amqplib ends the connection on a message without a consumer.
       const consumers: unknown = Reflect.get(channel, 'consumers')
@@ -411,14 +440,20 @@ export class Source {
     this.#traffic.links.in.drop(error)
   }
 
-  #lost(why: Error | undefined): void {
+  #lost(why: Error | undefined, isForeign: boolean): void {
     const { lost, settings, bells } = this.#traffic
     const queue = this.queue
-    for (const { job } of this.held) {
+    const gone = [...this.#deliveries.values()].filter((each) => each.isForeign === isForeign)
+    for (const { job, leaseUntil } of gone) {
+      if (leaseUntil === 0) continue
       this.totals.lost++
       lost.push({ id: job.id, queue, attempt: job.attempt, state: 'waiting' })
     }
-    for (const each of [this.#deliveries, this.#byId, this.#ready, this.#consumers]) each.clear()
+    for (const each of gone) {
+      this.#forget(each)
+      this.#ready.delete(each)
+    }
+    for (const each of this.#consumers) if ((each.line === FOREIGN) === isForeign) this.#consumers.delete(each)
     if (why !== undefined) this.#trouble = toMillpondError(why, settings.where)
     // Workers ask for their claims at once, and stop what they run. Then they claim again.
     bells.ring('cancelled', queue)
@@ -426,5 +461,6 @@ export class Source {
   }
 }
 
+const keyOf = ({ isForeign, message }: Delivery): number => (isForeign ? -tagOf(message) : tagOf(message))
 const tagOf = ({ fields }: ConsumeMessage): number => fields.deliveryTag
 const hasFree = ({ prefetch, unacked }: Consumer): boolean => prefetch > unacked
