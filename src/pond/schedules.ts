@@ -1,3 +1,4 @@
+import { splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { assertOpened, encode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
@@ -212,13 +213,13 @@ export class Schedules {
   /** So that others see that the code that declares them still runs. */
   async #declareAgain(): Promise<void> {
     const own = [...this.#own.values()]
-    try {
-      for (let from = 0; from < own.length; from += PAGE) {
-        await this.#pond.store.operations.declare({ schedules: own.slice(from, from + PAGE) })
-      }
-    } catch (error) {
-      if (error instanceof MillpondError && error.code !== 'Closed') this.#pond.events.trouble(error)
+    const declare = (schedules: readonly Declaration[]) => this.#pond.store.operations.declare({ schedules })
+    const errors = new Set<MillpondError>()
+    for (let from = 0; from < own.length; from += PAGE) {
+      const outcomes = await splitting(own.slice(from, from + PAGE), declare, 'declaring schedules again')
+      for (const outcome of outcomes) if (outcome instanceof MillpondError) errors.add(outcome)
     }
+    for (const error of errors) if (error.code !== 'Closed') this.#pond.events.trouble(error)
   }
 }
 

@@ -61,6 +61,10 @@ export class Attempt implements Linked<Attempt> {
   unreported: Encoded | null = null
   /** What its handler has logged and the store was not told of; undefined: it has logged nothing. */
   unsentLog: UnsentLog | undefined
+  /** How often reports were left out. */
+  leftOut = 0
+  /** The only unsent line is the mark of reports that the store refused. */
+  #isMarked = false
   /** Stops it when its handler has run for too long. */
   deadline: Deadline | undefined
   /** What its handler was given. */
@@ -93,6 +97,23 @@ export class Attempt implements Linked<Attempt> {
     const { now, at } = this.#arrival
     this.unsentLog ??= new UnsentLog()
     this.unsentLog.add(this.claimed.attempt, Math.round(now + performance.now() - at), message, fields)
+    this.#isMarked = false
+  }
+
+  /**
+   * Drops unsent progress and lines, which the store refuses, and logs one line as their mark. If it refuses the mark as well, that goes.
+   * @returns false: there was nothing to drop
+   */
+  leaveOutReports({ code }: MillpondError): boolean {
+    const wasMarked = this.#isMarked && this.unreported === null
+    if (this.unreported === null && (this.unsentLog?.isEmpty ?? true)) return false
+    this.leftOut++
+    this.unreported = null
+    this.unsentLog?.clear()
+    if (wasMarked) return true
+    this.log(`the store refused what was reported or logged here; it was left out (${code})`, undefined)
+    this.#isMarked = true
+    return true
   }
 
   get state(): AttemptState {

@@ -2,15 +2,17 @@
  * Tells the store how attempts end, in batches: what ends while a batch is being written goes with the next one,
  * or beside it if it is much.
  * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
- * and if the lease runs out meanwhile, the fence makes a late ending harmless.
+ * and if the lease runs out meanwhile, the fence makes a late ending harmless. An ending that the store refuses for good holds up no
+ * other: another one is sent in its place.
  */
 
+import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
-import { type MillpondError, storeError } from '../values/errors/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
-import type { Untold } from './ending.ts'
+import { substituteFor, type Untold } from './ending.ts'
 
 export type EndingOutcome = HoldOutcome | FailOutcome
 
@@ -96,16 +98,22 @@ export class EndingBatches {
     const completions = batch.filter((ending) => ending.kind === 'complete')
     const failures = batch.filter((ending) => ending.kind === 'fail')
     const releases = batch.filter((ending) => ending.kind === 'release')
-    const errors: unknown[] = []
     const left: Untold[] = []
-    const tell = async <Kind extends Untold>(endings: Kind[], call: (endings: Kind[]) => Promise<EndingOutcome[]>) => {
+    let failure: MillpondError | undefined
+    const tell = async <Kind extends Untold>(
+      endings: Kind[],
+      call: (endings: readonly Kind[]) => Promise<EndingOutcome[]>,
+    ) => {
       if (endings.length === 0) return
-      try {
-        const outcomes = await call(endings)
-        for (const [index, ending] of endings.entries()) this.#told(ending, outcomes[index] ?? 'stale')
-      } catch (error) {
-        errors.push(error)
-        left.push(...endings)
+      const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
+      for (const [index, ending] of endings.entries()) {
+        const outcome = outcomes[index] ?? 'stale'
+        if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
+        else if (isRefusal(outcome)) this.#refused(ending, outcome)
+        else {
+          failure ??= outcome
+          left.push(ending)
+        }
       }
     }
     await Promise.all([
@@ -114,12 +122,20 @@ export class EndingBatches {
       tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
     ])
     this.#underWay.delete(batch)
-    if (errors.length > 0) this.#failed(left, storeError(errors[0], 'telling how attempts ended'))
+    if (failure !== undefined) this.#failed(left, failure)
     else {
       this.#retryIn = FIRST_RETRY
       this.flush()
       if (this.#underWay.size + this.#waiting.length === 0) for (const resolve of this.#flushed.splice(0)) resolve()
     }
+  }
+
+  /** Its substitute goes with the next batch. Without one, the worker lets go of the claim, and its lease runs out. */
+  #refused(ending: Untold, error: MillpondError): void {
+    this.#trouble(error)
+    const substitute = this.#isAbandoned ? undefined : substituteFor(ending, error)
+    if (substitute === undefined) this.#told(ending, 'stale')
+    else this.#waiting.push(substitute)
   }
 
   #failed(untold: Untold[], error: MillpondError): void {

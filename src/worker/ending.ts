@@ -1,5 +1,7 @@
 /** How an attempt ends. An ending that is `committed` reached the store in the handler's own transaction. */
 
+import type { MillpondError } from '../values/errors/errors.ts'
+import { safeText } from '../values/errors/safe-error.ts'
 import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
 
@@ -16,6 +18,8 @@ export interface Completed extends Of, Completion {
 }
 export interface Failed extends Of, Failure {
   kind: 'fail'
+  /** Stands for an ending that the store refused. */
+  isSubstitute?: boolean
 }
 interface Released extends Of, Release {
   kind: 'release'
@@ -40,6 +44,20 @@ export function failed(attempt: Attempt, error: JobError, delay: Failure['delay'
 export function released(attempt: Attempt, pause = 0): Released {
   const { claimed: claim } = attempt
   return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause, log: linesOf(attempt) }
+}
+
+/**
+ * Sent after the store has refused an ending for good: first the same without its lines, then a failure without another attempt, whose
+ * error any store can keep. @returns undefined: the store refuses that, too
+ */
+export function substituteFor(ending: Untold, error: MillpondError): Untold | undefined {
+  const { attempt, log = [] } = ending
+  if (log.length > 0 && attempt.leaveOutReports(error)) return { ...ending, log: linesOf(attempt) }
+  if (ending.kind === 'release' || (ending.kind === 'fail' && ending.isSubstitute)) return undefined
+  const what = ending.kind === 'complete' ? 'result' : 'error'
+  const text = `the store cannot keep the ${what} of this attempt: ${safeText(error)}`
+  const message = text.replaceAll(/[^ -~]/g, '?')
+  return { ...failed(attempt, { code: error.code, name: 'MillpondError', message }, null), isSubstitute: true }
 }
 
 const linesOf = ({ unsentLog }: Attempt): readonly string[] | undefined => unsentLog?.lines

@@ -3,6 +3,7 @@
  * The same call carries what handlers reported, and brings back which claims are over.
  */
 
+import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
@@ -86,26 +87,33 @@ export class Leases {
       ...(unsentLog?.isEmpty === false && { log: unsentLog.lines }),
     }))
     const counts = attempts.map(({ unsentLog }) => unsentLog?.count ?? 0)
+    const leftOut = attempts.map((attempt) => attempt.leftOut)
     const heldUntil = performance.now() + this.#lease
-    try {
-      const outcomes = await this.#store.operations.extend({
-        queue: this.#queue,
-        lease: this.#lease,
-        items: extensions,
-      })
-      for (const [index, attempt] of attempts.entries()) {
-        const outcome = outcomes[index]
-        // Another call may have overtaken this one, and the handler may have reported anew.
-        if (attempt.unreported === extensions[index]?.progress) attempt.unreported = null
-        // The end of an attempt says all again: a row that a transaction of its own has locked takes no lines.
-        if (outcome === 'ok' && attempt.isOpen) attempt.unsentLog?.sent(counts[index] ?? 0)
-        if (outcome === 'ok') attempt.heldUntil = Math.max(attempt.heldUntil, heldUntil)
-        else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
+    const outcomes = await splitting(
+      extensions,
+      (items) => this.#store.operations.extend({ queue: this.#queue, lease: this.#lease, items }),
+      'extending leases',
+    )
+    const marked: Attempt[] = []
+    const errors = new Set<MillpondError>()
+    for (const [index, attempt] of attempts.entries()) {
+      const outcome = outcomes[index]
+      if (outcome instanceof MillpondError) {
+        errors.add(outcome)
+        // What another call has put in the place of refused reports is not refused yet.
+        const isFirst = attempt.isOpen && attempt.leftOut === leftOut[index]
+        if (isFirst && isRefusal(outcome) && attempt.leaveOutReports(outcome)) marked.push(attempt)
+        continue
       }
-    } catch (error) {
-      if (error instanceof MillpondError) this.#holder.trouble(error)
-      else throw error
+      // Another call may have overtaken this one, and the handler may have reported anew.
+      if (attempt.unreported === extensions[index]?.progress) attempt.unreported = null
+      // The end of an attempt says all again: a row that a transaction of its own has locked takes no lines.
+      if (outcome === 'ok' && attempt.isOpen) attempt.unsentLog?.sent(counts[index] ?? 0)
+      if (outcome === 'ok') attempt.heldUntil = Math.max(attempt.heldUntil, heldUntil)
+      else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
     }
+    for (const error of errors) this.#holder.trouble(error)
+    await this.extend(marked)
   }
 
   close(): void {

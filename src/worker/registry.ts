@@ -3,6 +3,7 @@
  * when one starts or closes, and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
  */
 import { hostname } from 'node:os'
+import { splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import type { WorkerBeat } from '../values/operations/requests.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
@@ -93,7 +94,8 @@ export class WorkerRegistry {
     const gone = this.#gone.splice(0)
     if (entries.length + gone.length === 0) return true
     const workers = entries.map((entry) => ({ ...entry, host: hostname(), pid: process.pid }))
-    const known = await this.#store.operations.heartbeat({ workers, gone })
-    return known.every(Boolean)
+    const beat = (some: readonly WorkerBeat[]) => this.#store.operations.heartbeat({ workers: some, gone })
+    // An error counts as known: the next heartbeat is soon enough.
+    return (await splitting(workers, beat, 'a heartbeat')).every(Boolean)
   }
 }

@@ -4,6 +4,7 @@
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
 
+import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
@@ -53,10 +54,16 @@ export class Scheduler {
     let wait = Number.POSITIVE_INFINITY
     let firings = this.#firingsOf(due, now)
     while (firings.length > 0) {
-      const outcomes = await this.#store.operations.fire({ firings })
+      const outcomes = await splitting(firings, (some) => this.#store.operations.fire({ firings: some }), 'firing')
       const smaller: Firing[] = []
       for (const [index, firing] of firings.entries()) {
-        const status = outcomes[index]?.status
+        const outcome = outcomes[index]
+        if (outcome instanceof MillpondError) {
+          if (!isRefusal(outcome)) throw outcome
+          this.#onTrouble(cannotFire(firing.name, outcome))
+          continue
+        }
+        const status = outcome?.status
         if (status === 'fired') {
           fired++
           if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
@@ -85,6 +92,10 @@ export class Scheduler {
       }
     })
   }
+}
+
+function cannotFire(name: string, error: MillpondError): MillpondError {
+  return new MillpondError(error.code, `schedule ${name} cannot fire: ${error.message}`, { cause: error })
 }
 
 function waitsForRoom({ name, jobs }: Firing): MillpondError {

@@ -11,10 +11,11 @@
  */
 
 import { atEndOfTick } from '../batch/batcher.ts'
+import { splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { LinkedList } from '../values/collections/linked-list.ts'
 import { MillpondError } from '../values/errors/errors.ts'
-import { HistogramRecorder } from '../values/figures/histogram.ts'
+import { HistogramRecorder, type HistogramSlice } from '../values/figures/histogram.ts'
 import type { PondEmitter } from '../values/jobs/events.ts'
 import { newId } from '../values/jobs/ids.ts'
 import { parentsOf } from '../values/jobs/parent-jobs.ts'
@@ -408,9 +409,12 @@ export class Worker implements AsyncDisposable {
   #sendFigures(): void {
     const slices = this.#recorder.take()
     if (slices.length === 0) return
-    this.#store.operations.record({ slices }).catch((error: unknown) => {
-      // Only figures for people are lost, and the store's trouble is already told by the claims and endings around it.
-      if (!(error instanceof MillpondError)) throw error
-    })
+    // Only figures for people are lost, and the store's trouble is already told by the claims and endings around it.
+    void splitting(slices, (some) => recorded(this.#store, some), 'recording figures')
   }
+}
+
+const recorded = async (store: Store, slices: readonly HistogramSlice[]): Promise<undefined[]> => {
+  await store.operations.record({ slices })
+  return slices.map(() => undefined)
 }

@@ -244,34 +244,58 @@ describe('ending batches', () => {
     assert.ok(troubles[0]?.cause instanceof TypeError)
   })
 
-  test('a refusal is told again as well, with all of its operation, and holds up no other operation', async () => {
-    let refusals = 2
+  test('an ending that is refused for good becomes a failure without another attempt, and holds up no other', async () => {
     const calls: string[][] = []
+    const failures: [string, string, unknown][] = []
     const { endings, told, troubles } = settling({
       complete: async ({ items }) => {
         calls.push(items.map(({ id }) => id))
-        if (refusals-- > 0) throw new MillpondError('InvalidOption', 'no such result')
+        if (items.some(({ id }) => id === 'refused')) throw new MillpondError('StoreRefused', 'no “such” result')
         return items.map(() => 'ok')
       },
-      fail: async ({ items }) => items.map(() => 'retry'),
+      fail: async ({ items }) => {
+        for (const { id, error, delay } of items) failures.push([id, error.message, delay])
+        return items.map(() => 'dead')
+      },
     })
-    endings.add(complete('refused'))
-    endings.flush()
-    await until(() => troubles.length === 1)
-    for (const ending of [complete('later'), fail('failed')]) endings.add(ending)
+    for (const id of ['a', 'refused', 'b', 'c']) endings.add(complete(id))
     await endings.flushed()
-    assert.deepEqual(calls, [['refused'], ['refused', 'later'], ['refused', 'later']])
-    assert.deepEqual(
-      told.map(([id]) => id),
-      ['failed', 'refused', 'later'],
-    )
+    assert.deepEqual(calls, [['a', 'refused', 'b', 'c'], ['a', 'refused'], ['a'], ['refused'], ['b', 'c']])
+    assert.deepEqual(failures, [
+      ['refused', 'the store cannot keep the result of this attempt: no ?such? result', null],
+    ])
+    assert.deepEqual(told, [
+      ['a', 'ok'],
+      ['b', 'ok'],
+      ['c', 'ok'],
+      ['refused', 'dead'],
+    ])
     assert.deepEqual(
       troubles.map(({ code, retryable }) => [code, retryable]),
-      [
-        ['InvalidOption', false],
-        ['InvalidOption', false],
-      ],
+      [['StoreRefused', false]],
     )
+  })
+
+  test('where all of it is refused, the worker lets go; where repeating may help, only that part is told again', async () => {
+    let busy = 1
+    const { endings, told } = settling({
+      complete: async ({ items }) => {
+        if (items.some(({ id }) => id === 'refused')) throw new MillpondError('StoreRefused', 'no')
+        if (items.some(({ id }) => id === 'later') && busy-- > 0) throw BUSY
+        return items.map(() => 'ok')
+      },
+      fail: async () => {
+        throw new MillpondError('StoreRefused', 'never')
+      },
+    })
+    for (const id of ['refused', 'a', 'later', 'b']) endings.add(complete(id))
+    await endings.flushed()
+    assert.deepEqual(told, [
+      ['a', 'ok'],
+      ['later', 'ok'],
+      ['b', 'ok'],
+      ['refused', 'stale'],
+    ])
   })
 
   test('a store that is closed is told nothing more', async () => {

@@ -11,7 +11,9 @@
 
 import type { BatcherLimits } from '../../batch/batcher.ts'
 import { KeyedBatcher } from '../../batch/keyed-batcher.ts'
+import { isRefusal, splitting } from '../../batch/splitting.ts'
 import type { Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
 import type { NewJob, PushOutcome } from '../../values/jobs/records.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { linkBytes } from './links.ts'
@@ -92,23 +94,48 @@ export class Pusher {
     return job === undefined ? '' : (this.#store.laneOf?.(job) ?? '')
   }
 
-  async #send(pushes: readonly (Single | Many)[]): Promise<(Pushed | PushOutcome[] | Error)[]> {
+  async #send(pushes: readonly (Single | Many)[]): Promise<readonly (Pushed | PushOutcome[] | Error)[]> {
     // What goes in the same call is stored in order, without a wait for itself.
     const gated = pushes.filter(isGated).filter(({ after }) => !pushes.includes(after.push))
     const barred = gated.length === 0 ? NONE : await unstored(gated)
+    if (barred.size === 0) return this.#split(pushes)
+    const answers = (await this.#split(pushes.filter((push) => !barred.has(push)))).values()
+    return pushes.map((push) => (barred.has(push) ? [] : (answers.next().value ?? [])))
+  }
+
+  /** What the store refuses for good is refused alone. Of a `pushMany`, the jobs before a refused one are stored. */
+  async #split(pushes: readonly (Single | Many)[]): Promise<readonly (Pushed | PushOutcome[] | Error)[]> {
+    if (pushes.length === 0) return []
+    const answers = await splitting(pushes, (some) => this.#sendTogether(some), 'a push')
+    if (!answers.some((answer) => answer instanceof MillpondError)) return answers
+    const told: (Pushed | PushOutcome[] | Error)[] = []
+    for (const [at, answer] of answers.entries()) {
+      const push = pushes[at] as Single | Many
+      if (!(answer instanceof MillpondError) || 'job' in push || !isRefusal(answer)) told.push(answer)
+      else told.push(await this.#storeUntilRefused(push.jobs))
+    }
+    return told
+  }
+
+  async #storeUntilRefused(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    const answers = await splitting(jobs, (some) => this.#store.operations.push({ jobs: some }), 'a push', true)
+    return answers.map((answer) =>
+      answer instanceof MillpondError ? { status: 'withheld', id: '', error: answer } : answer,
+    )
+  }
+
+  async #sendTogether(pushes: readonly (Single | Many)[]): Promise<(Pushed | PushOutcome[] | Error)[]> {
     const jobs: NewJob[] = []
     for (const push of pushes) {
       if ('job' in push) jobs.push(push.job)
-      else if (!barred.has(push)) jobs.push(...push.jobs)
+      else jobs.push(...push.jobs)
     }
-    if (jobs.length === 0) return pushes.map(() => [])
     const answer = this.#store.operations.push({ jobs })
     this.#onSend(jobs)
     const outcomes = await answer
     let at = 0
     return pushes.map((push) => {
       if ('job' in push) return answerOf(push, outcomes[at++])
-      if (barred.has(push)) return []
       const from = at
       at += push.jobs.length
       return outcomes.slice(from, at)

@@ -15,6 +15,8 @@ const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   ['PayloadNotEncodable', /^MP003/],
   // An argument that our functions refuse; a value that our tables refuse.
   ['InvalidOption', /^(22023|23514)/],
+  // A trigger or constraint of others, a value or a row that the server cannot keep. A key that is twice may be a race.
+  ['StoreRefused', /^(22|23(?!505)|44|54(?!001)|P0)/],
   // A claim that was undone; a serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
   ['StoreBusy', /^(MP004|40001|40P01|55P03|57014)/],
   // The disk is full.
@@ -41,6 +43,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreUnavailable:
     'PostgreSQL cannot be reached or used: check the URL, the rights of its role, and that the server runs',
   StoreBusy: 'another transaction was in the way for too long; nothing was changed',
+  StoreRefused: 'PostgreSQL refuses these data: a trigger, a constraint or a limit of the database',
   StoreFull: 'the disk of the PostgreSQL server is full; nothing of the call was stored',
   StoreCorrupt: 'PostgreSQL reports damaged data: copy it, then restore a backup',
 }

@@ -34,15 +34,20 @@ const UNDONE =
 
 export const isUndone = (error: unknown): boolean => UNDONE.test(message(error))
 
+/** An argument over `proto-max-bulk-len`, or too many of them: the server has read no further, and closes the connection. */
+const isTooLong = (text: string): boolean => /Protocol error: (invalid bulk length|invalid multibulk length)/.test(text)
+
 function codeOf(text: string): ErrorCode {
   // The server refuses such a script on its first write, so that nothing of it was done.
   if (/^(OOM|MISCONF)|-OOM|out of memory/i.test(text)) return 'StoreFull'
   if (/^BUSY /.test(text)) return 'StoreBusy'
   if (/^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/i.test(text)) return 'StoreUnavailable'
+  if (isTooLong(text)) return 'PayloadTooLarge'
   return PASSING.test(text) ? 'StoreUnavailable' : 'StoreFailed'
 }
 
 const ADVICE: Partial<Record<ErrorCode, string>> = {
+  PayloadTooLarge: 'an argument of the call is over proto-max-bulk-len of Redis; nothing of the call was stored',
   StoreFull: 'Redis has no room (maxmemory) or cannot save to its disk; nothing of the call was stored',
   StoreBusy: 'Redis is busy with a script of someone else',
   StoreUnavailable:

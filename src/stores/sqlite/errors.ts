@@ -22,7 +22,9 @@ const RESULT_CODES: readonly [ErrorCode, Readonly<Record<string, number>>][] = [
   ['StoreCorrupt', { CORRUPT: 11, NOTADB: 26, IOERR_CORRUPTFS: 8458 }],
   ['StoreUnavailable', { PERM: 3, READONLY: 8, CANTOPEN: 14 }],
   // The checks of sizes in the schema.
-  ['PayloadTooLarge', { CONSTRAINT_CHECK: 275 }],
+  ['PayloadTooLarge', { CONSTRAINT_CHECK: 275, TOOBIG: 18 }],
+  // A trigger of others.
+  ['StoreRefused', { CONSTRAINT_TRIGGER: 1811 }],
   ['StoreBusy', { BUSY: 5, LOCKED: 6 }],
 ]
 
@@ -30,6 +32,7 @@ const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
   StoreUnavailable: (path) =>
     `cannot open or write ${path}: check that the folder exists and that file and folder can be written`,
   StoreBusy: (path) => `another connection held the lock of ${path} for longer than busyTimeout; nothing was changed`,
+  StoreRefused: (path) => `a trigger in ${path} refuses these data`,
   StoreFull: (path) =>
     `no room to write ${path}: the disk, a quota or a file size limit is reached (or the disk fails); nothing of the call was stored`,
   StoreCorrupt: (path) => `${path} is damaged or not an SQLite database: copy it, then restore a backup`,

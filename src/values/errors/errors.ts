@@ -53,6 +53,7 @@ const FINAL = [
   'BatchMismatch',
   'BatchRecursion',
   'SecondLibrary',
+  'StoreRefused',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

@@ -148,6 +148,10 @@ export class UnsentLog {
     while (this.#lines.length > this.#count - count) this.#dropFirst()
   }
 
+  clear(): void {
+    while (!this.isEmpty) this.#dropFirst()
+  }
+
   #dropFirst(): void {
     this.#bytes -= sizeOf(this.#lines.shift() ?? '')
   }

@@ -1,0 +1,223 @@
+/** One of 100 items is refused by the store for good: by a trigger, an encoding, a limit of the server. 99 go through, the one is told. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { isMillpondError, type JobInfo, Millpond, type OpenOptions } from '../../src/index.ts'
+import type { ErrorCode } from '../../src/values/errors/errors.ts'
+import { started } from '../servers/fixtures.ts'
+import { startRedis } from '../servers/redis.ts'
+import { missingReason } from '../servers/shared.ts'
+import { connectTo, newPath } from '../stores/sqlite-fixture.ts'
+import { newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { after } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+
+const COUNT = 100
+const BAD = 57
+
+interface Place {
+  pond: Millpond
+  /** A text that the store refuses with the code. */
+  bad: string
+  code: ErrorCode
+  /** It refuses the text in errors and lines of a log as well. */
+  isShort: boolean
+}
+
+async function opened(t: TestContext, url: string, options: OpenOptions = {}): Promise<Millpond> {
+  const pond = await Millpond.open(url, options)
+  after(t, () => pond.close())
+  return pond
+}
+
+const PLACES: Record<string, { skip: string | false; place: (t: TestContext) => Promise<Place | undefined> }> = {
+  'SQLite with a trigger': {
+    skip: false,
+    async place(t) {
+      const path = newPath()
+      const pond = await opened(t, `sqlite:${path}`)
+      await pond.queue('q').push('makes the tables')
+      const columns = ['data', 'result', 'error', 'log', 'progress']
+      const isBad = columns.map((column) => `new.${column} like '%zebra%'`).join(' or ')
+      const connection = connectTo(path)
+      for (const event of ['insert', 'update']) {
+        connection.exec(`create trigger guard_${event} after ${event} on millpond_jobs when ${isBad}
+          begin select raise(abort, 'not this one'); end`)
+      }
+      connection.close()
+      return { pond, bad: 'zebra', code: 'StoreRefused', isShort: true }
+    },
+  },
+  'PostgreSQL in LATIN1': {
+    skip: missingReason('postgres') ?? false,
+    async place(t) {
+      const database = newSchema()
+      await server(`create database ${database} encoding 'LATIN1' locale 'C' template template0`)
+      after(t, () => server(`drop database ${database} with (force)`))
+      const url = new URL(urlOf('postgres'))
+      url.pathname = `/${database}`
+      const pond = await opened(t, url.href)
+      return { pond, bad: '\u{1F986}', code: 'PayloadNotEncodable', isShort: true }
+    },
+  },
+  'PostgreSQL with a trigger': {
+    skip: missingReason('postgres') ?? false,
+    async place(t) {
+      const schema = newSchema()
+      const pond = await opened(t, urlOf('postgres'), { schema })
+      after(t, () => server(`drop schema ${schema} cascade`))
+      await server(`create function ${schema}.guard() returns trigger language plpgsql as $$
+        begin
+          if row_to_json(new)::text like '%zebra%' then raise 'not this one'; end if;
+          return new;
+        end $$`)
+      // Only ordinary tables of jobs have these columns.
+      const tables = await server(
+        `select table_name as name from information_schema.columns join pg_class on relname = table_name
+         where table_schema = $1 and column_name = 'data' and relkind = 'r' and relnamespace = $1::regnamespace`,
+        [schema],
+      )
+      assert.ok(tables.length > 4)
+      for (const table of tables) {
+        await server(`create trigger guard before insert or update on ${schema}.${table.name}
+          for each row execute function ${schema}.guard()`)
+      }
+      return { pond, bad: 'zebra', code: 'StoreRefused', isShort: true }
+    },
+  },
+  'Redis with a small proto-max-bulk-len': {
+    skip: false,
+    async place(t) {
+      const redis = await started(t, () => startRedis({ args: ['--proto-max-bulk-len', '1048576'] }))
+      if (redis === undefined) return undefined
+      const pond = await opened(t, redis.url, { maxPayload: 4_000_000 })
+      return { pond, bad: 'x'.repeat(1_200_000), code: 'PayloadTooLarge', isShort: false }
+    },
+  },
+}
+
+const inState = async (pond: Millpond, id: string, state: string): Promise<JobInfo> => {
+  let job: JobInfo | undefined
+  await until(async () => (job = await pond.job(id))?.state === state, `${id} is ${state}`)
+  return job as JobInfo
+}
+
+/** 100 jobs with numbers as data. */
+async function pushed(pond: Millpond, attempts = 10): Promise<string[]> {
+  const numbers = Array.from({ length: COUNT }, (_, n) => n)
+  return (await pond.queue('work').pushMany(numbers, { attempts })).map(({ id }) => id)
+}
+
+/** All are in the state but for the bad one, which it gives. */
+async function othersEnd(pond: Millpond, ids: readonly string[], state: string): Promise<string> {
+  const others = ids.filter((_, n) => n !== BAD)
+  await until(async () => {
+    const jobs = await Promise.all(others.map((id) => pond.job(id)))
+    return jobs.every((job) => job?.state === state)
+  }, `99 are ${state}`)
+  return ids[BAD] as string
+}
+
+const isAscii = (text: string): boolean => /^[ -~]*$/.test(text)
+
+for (const [name, { skip, place }] of Object.entries(PLACES)) {
+  test(`${name}: a push`, { skip }, async (t) => {
+    const given = await place(t)
+    if (given === undefined) return
+    const { pond, bad, code } = given
+    const queue = pond.queue('q')
+    const pushes = Array.from({ length: COUNT }, (_, n) => queue.push({ n, text: n === BAD ? bad : '' }))
+    const settled = await Promise.allSettled(pushes)
+    const failed = settled.flatMap((one, n) => (one.status === 'rejected' ? { n, reason: one.reason } : []))
+    assert.deepEqual(
+      failed.map(({ n, reason }) => [n, reason.code, reason.retryable]),
+      [[BAD, code, false]],
+    )
+    const many = Array.from({ length: COUNT }, (_, n) => ({ n, text: n === BAD ? bad : '' }))
+    await assert.rejects(pond.queue('many').pushMany(many), (error) => {
+      return isMillpondError(error, code) && error.pushed === BAD
+    })
+    assert.equal((await pond.queue('many').jobs('waiting', { limit: 1000 })).length, BAD)
+  })
+
+  test(`${name}: a result`, { skip }, async (t) => {
+    const given = await place(t)
+    if (given === undefined) return
+    const { pond, bad, code } = given
+    pond.on('error', () => {})
+    pond.on('dead', () => {})
+    const ids = await pushed(pond)
+    pond.queue<number>('work').work(({ data }) => (data === BAD ? bad : 'ok'), { concurrency: COUNT })
+    const job = await inState(pond, await othersEnd(pond, ids, 'done'), 'dead')
+    assert.equal(job.error?.code, code)
+    assert.ok(isAscii(job.error.message) && /result/.test(job.error.message), job.error.message)
+    assert.equal(job.attempt, 1)
+  })
+
+  test(`${name}: progress`, { skip }, async (t) => {
+    const given = await place(t)
+    if (given === undefined) return
+    const { pond, bad, code } = given
+    const codes: string[] = []
+    pond.on('error', (error) => isMillpondError(error) && codes.push(error.code))
+    const ids = await pushed(pond)
+    const seen: (string | undefined)[] = []
+    pond.queue<number>('work').work(
+      async ({ data, id }, ctx) => {
+        ctx.progress(data === BAD ? bad : 'half')
+        // Until the report has gone through, or its mark has.
+        await until(async () => {
+          const job = await pond.job(id)
+          return job?.progress !== undefined || (job?.log.length ?? 0) > 0
+        })
+        if (data === BAD) seen.push((await pond.job(id))?.log[0]?.message)
+      },
+      { concurrency: COUNT },
+    )
+    await inState(pond, await othersEnd(pond, ids, 'done'), 'done')
+    assert.equal(seen.length, 1)
+    assert.match(seen[0] ?? '', /left out/)
+    // Extensions may overlap.
+    assert.deepEqual([...new Set(codes)], [code])
+  })
+
+  test(`${name}: an error`, { skip }, async (t) => {
+    const given = await place(t)
+    if (given === undefined || !given.isShort) return t.skip('its limit is longer than an error')
+    const { pond, bad, code } = given
+    for (const event of ['error', 'dead', 'failed'] as const) pond.on(event, () => {})
+    const ids = await pushed(pond, 1)
+    pond.queue<number>('work').work(
+      ({ data }) => {
+        throw new Error(data === BAD ? bad : 'no')
+      },
+      { concurrency: COUNT },
+    )
+    const job = await inState(pond, await othersEnd(pond, ids, 'dead'), 'dead')
+    assert.equal(job.error?.code, code)
+    assert.ok(isAscii(job.error.message) && /error of this attempt/.test(job.error.message), job.error.message)
+  })
+
+  for (const kind of ['complete', 'release'] as const) {
+    test(`${name}: a line of the log of a ${kind}`, { skip }, async (t) => {
+      const given = await place(t)
+      if (given === undefined || !given.isShort) return t.skip('its limit is longer than a line')
+      const { pond, bad } = given
+      pond.on('error', () => {})
+      const ids = await pushed(pond)
+      const released = new Set<string>()
+      pond.queue<number>('work').work(
+        ({ data, id }, ctx) => {
+          if (released.has(id)) return
+          released.add(id)
+          ctx.log(data === BAD ? bad : 'fine')
+          if (kind === 'release') throw ctx.rateLimited(1)
+        },
+        { concurrency: COUNT },
+      )
+      const job = await inState(pond, await othersEnd(pond, ids, 'done'), 'done')
+      assert.match(job.log[0]?.message ?? '', /left out/)
+      assert.equal(job.log.length, 1)
+      assert.equal((await pond.job(ids[0] as string))?.log[0]?.message, 'fine')
+    })
+  }
+}
