@@ -6,8 +6,8 @@ import type { ErrorCode } from '../../src/values/errors/errors.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
-import { connectTo, newPath } from '../stores/sqlite-fixture.ts'
 import { newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { connectTo, newPath } from '../stores/sqlite-fixture.ts'
 import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 
@@ -97,7 +97,11 @@ const PLACES: Record<string, { skip: string | false; place: (t: TestContext) => 
 
 const inState = async (pond: Millpond, id: string, state: string): Promise<JobInfo> => {
   let job: JobInfo | undefined
-  await until(async () => (job = await pond.job(id))?.state === state, `${id} is ${state}`)
+  const isThere = async () => {
+    job = await pond.job(id)
+    return job?.state === state
+  }
+  await until(isThere, `${id} is ${state}`)
   return job as JobInfo
 }
 
