@@ -19,8 +19,8 @@ begin
   return found;
 end $$;
 
--- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other; and locks, in the order of ids, the
--- jobs that it replaces. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
+-- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other. Locks the jobs that it replaces,
+-- in the order of ids. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
 -- holders: per job, another one that has its key. Its row of `keys` is locked, so it has the key until the push is committed. Not of a job
 -- with `once`: it locks the other job's row first, as all who change a key do.
 create or replace function millpond.take_keys(p_jobs json, p_now bigint, out taken boolean[], out holders uuid[])
@@ -36,7 +36,8 @@ begin
   with first as materialized (
     select distinct on (queues.id, key) queues.id as queue, job.key, job.id, job.once is null as plain, job.nth,
       millpond.key_memory(millpond.remember_of(once -> 'unique'), p_now) as memory
-    from rows from (json_to_recordset(p_jobs) as (id uuid, queue text, key text, once json)) with ordinality as job(id, queue, key, once, nth)
+    from rows from (json_to_recordset(p_jobs) as (id uuid, queue text, key text, once json))
+      with ordinality as job(id, queue, key, once, nth)
     join millpond.queues on queues.name = job.queue
     where key is not null order by queues.id, key, nth
   ), plain as (

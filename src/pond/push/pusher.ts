@@ -39,7 +39,7 @@ interface Many {
 export class Pusher {
   readonly #store: Store
   readonly #onSend: (jobs: readonly NewJob[]) => void
-  readonly #batcher: KeyedBatcher<Single | Many, Pushed | PushOutcome[]>
+  readonly #batcher: KeyedBatcher<Single | Many, Answer | Promise<Answer>>
 
   /** @param onSend called when jobs are on their way to the store */
   constructor(store: Store, onSend: (jobs: readonly NewJob[]) => void) {
@@ -92,7 +92,7 @@ export class Pusher {
     return job === undefined ? '' : (this.#store.laneOf?.(job) ?? '')
   }
 
-  async #send(pushes: readonly (Single | Many)[]): Promise<(Pushed | PushOutcome[] | Error)[]> {
+  async #send(pushes: readonly (Single | Many)[]): Promise<(Answer | Promise<Answer> | Error)[]> {
     // What goes in the same call is stored in order, without a wait for itself.
     const gated = pushes.filter(isGated).filter(({ after }) => !pushes.includes(after.push))
     const barred = gated.length === 0 ? NONE : await unstored(gated)
@@ -102,7 +102,7 @@ export class Pusher {
       else if (!barred.has(push)) jobs.push(...push.jobs)
     }
     if (jobs.length === 0) return pushes.map(() => [])
-    const answer = this.#store.operations.push({ jobs })
+    const answer = this.#store.operations.push({ jobs, deferred: true })
     this.#onSend(jobs)
     const outcomes = await answer
     let at = 0
@@ -111,10 +111,12 @@ export class Pusher {
       if (barred.has(push)) return []
       const from = at
       at += push.jobs.length
-      return outcomes.slice(from, at)
+      return settled(outcomes.slice(from, at))
     })
   }
 }
+
+type Answer = Pushed | PushOutcome[]
 
 const NONE: ReadonlySet<unknown> = new Set()
 
@@ -127,12 +129,19 @@ async function unstored(gated: readonly (Many & { after: NonNullable<Many['after
   return new Set(gated.filter((_, at) => !stored[at]))
 }
 
-function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): Pushed | Error {
+/** Where an outcome comes later, the answer is a promise: the batcher goes on without it. */
+function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): Pushed | Promise<Pushed> | Error {
+  if (outcome?.later !== undefined) return outcome.later.then((own) => answered(job, own))
   try {
     return answered(job, outcome)
   } catch (error) {
     return error as Error
   }
+}
+
+function settled(outcomes: PushOutcome[]): PushOutcome[] | Promise<PushOutcome[]> {
+  if (!outcomes.some(({ later }) => later !== undefined)) return outcomes
+  return Promise.all(outcomes.map((outcome) => outcome.later ?? outcome))
 }
 
 const isStored = ({ status }: PushOutcome): boolean =>
