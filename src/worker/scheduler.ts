@@ -6,13 +6,15 @@
 
 import type { Store } from '../store.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
-import { MillpondError } from '../values/errors/errors.ts'
+import { isMillpondError, MillpondError } from '../values/errors/errors.ts'
 import type { Swept } from '../values/operations/swept.ts'
 import { firingOf, firstHalf } from '../values/schedules/firing.ts'
-import type { Firing, ScheduleRecord } from '../values/schedules/records.ts'
+import type { FireOutcome, Firing, ScheduleRecord } from '../values/schedules/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
+/** Of a call, as of a push. A firing that has more goes alone. */
+const { maxItems: MOST_JOBS, maxBytes: MOST_BYTES } = DEFAULTS.producer
 
 export class Scheduler {
   readonly #store: Store
@@ -53,7 +55,8 @@ export class Scheduler {
     let wait = Number.POSITIVE_INFINITY
     let firings = this.#firingsOf(due, now)
     while (firings.length > 0) {
-      const outcomes = await this.#store.operations.fire({ firings })
+      const outcomes: (FireOutcome | undefined)[] = []
+      for (const call of callsOf(firings)) outcomes.push(...(await this.#send(call)))
       const smaller: Firing[] = []
       for (const [index, firing] of firings.entries()) {
         const status = outcomes[index]?.status
@@ -61,14 +64,33 @@ export class Scheduler {
           fired++
           if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
         }
-        if (status !== 'full') continue
+        if (status === 'fired' || status === 'stale') continue
         const half = firstHalf(firing)
-        if (half === undefined) this.#onTrouble(waitsForRoom(firing))
-        else smaller.push(half)
+        if (half === undefined && status === 'full') this.#onTrouble(waitsForRoom(firing))
+        else if (half !== undefined) smaller.push(half)
       }
       firings = smaller
     }
     return { fired, wait }
+  }
+
+  /**
+   * A call that the store gave up goes in halves: it had too much to do, or one of its schedules, keys or queues is held.
+   * @returns per firing its outcome; undefined: the store is busy with it
+   */
+  async #send(firings: readonly Firing[]): Promise<(FireOutcome | undefined)[]> {
+    try {
+      return await this.#store.operations.fire({ firings })
+    } catch (error) {
+      if (!isMillpondError(error, 'StoreBusy')) throw error
+      const [first] = firings
+      if (firings.length === 1 && first !== undefined) {
+        if (first.jobs.length < 2) this.#onTrouble(waitsForStore(first, error))
+        return [undefined]
+      }
+      const middle = Math.ceil(firings.length / 2)
+      return [...(await this.#send(firings.slice(0, middle))), ...(await this.#send(firings.slice(middle)))]
+    }
   }
 
   #firingsOf(due: readonly ScheduleRecord[], now: number): Firing[] {
@@ -85,6 +107,30 @@ export class Scheduler {
       }
     })
   }
+}
+
+/** Cut so that one call carries them. */
+function callsOf(firings: readonly Firing[]): Firing[][] {
+  const calls: Firing[][] = []
+  let jobs = 0
+  let bytes = 0
+  for (const firing of firings) {
+    const size = firing.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+    jobs += firing.jobs.length
+    bytes += size
+    const last = calls.at(-1)
+    if (last !== undefined && jobs <= MOST_JOBS && bytes <= MOST_BYTES) last.push(firing)
+    else {
+      calls.push([firing])
+      jobs = firing.jobs.length
+      bytes = size
+    }
+  }
+  return calls
+}
+
+function waitsForStore({ name }: Firing, cause: MillpondError): MillpondError {
+  return new MillpondError('StoreBusy', `schedule ${name} fires later: ${cause.message}`, { cause })
 }
 
 function waitsForRoom({ name, jobs }: Firing): MillpondError {
