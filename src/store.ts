@@ -77,7 +77,8 @@ export interface Operations {
   settings(input: { queue: string }): Promise<SettingsReport | null>
 
   /** Stores jobs, in one commit where the store can; all or none, if `whole`. Rejects if every job failed. */
-  push(input: { jobs: readonly NewJob[]; whole?: boolean }): Promise<PushOutcome[]>
+  /** `deferred`: the caller takes outcomes that come `later`. */
+  push(input: { jobs: readonly NewJob[]; whole?: boolean; deferred?: boolean }): Promise<PushOutcome[]>
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(input: ClaimRequest): Promise<Claimed>
   /** Ends claims as done. */

@@ -19,8 +19,8 @@ begin
   return found;
 end $$;
 
--- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other; and locks, in the order of ids,
--- the jobs that it replaces. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
+-- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other. Locks the jobs that it replaces,
+-- in the order of ids. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
 -- holders: per job, another one that has its key. Its row of `keys` is locked, so it has the key until the push is committed. Not of a job
 -- with `once`: it locks the other job's row first, as all who change a key do.
 create or replace function millpond.take_keys(p_jobs json, p_now bigint, out taken boolean[], out holders uuid[])

@@ -12,6 +12,21 @@ language sql volatile as $$
     'hex')::uuid
 $$;
 
+-- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that
+-- is beside it.
+create or replace function millpond.check_data(p_data text) returns void
+language plpgsql immutable as $$
+begin
+  if octet_length(p_data) > 16777216 then
+    raise exception 'PayloadTooLarge: data has more than 16777216 bytes; store it elsewhere and push a reference' using errcode = 'MP002';
+  elsif p_data ~ '\\u[dD][89a-fA-F]' and
+    -- Without escaped backslashes, then without whole pairs, any escape that is left is half of one.
+    regexp_replace(replace(p_data, '\\', ''), '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]'
+  then
+    raise exception 'PayloadNotEncodable: data holds half of a surrogate pair, such as a cut emoji' using errcode = 'MP003';
+  end if;
+end $$;
+
 -- One job, in the caller's transaction: select millpond.push('emails', '{"to":"a@example.org"}'). delay and timeout in ms.
 -- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
 -- `after`: it waits until these jobs are done; `on_dead`: else it is cancelled, or may `run`; `part_of`: see contract/graphs.md.

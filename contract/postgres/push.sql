@@ -62,21 +62,6 @@ begin
   end if;
 end $$;
 
--- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that
--- is beside it.
-create or replace function millpond.check_data(p_data text) returns void
-language plpgsql immutable as $$
-begin
-  if octet_length(p_data) > 16777216 then
-    raise exception 'PayloadTooLarge: data has more than 16777216 bytes; store it elsewhere and push a reference' using errcode = 'MP002';
-  elsif p_data ~ '\\u[dD][89a-fA-F]' and
-    -- Without escaped backslashes, then without whole pairs, any escape that is left is half of one.
-    regexp_replace(replace(p_data, '\\', ''), '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]'
-  then
-    raise exception 'PayloadNotEncodable: data holds half of a surrogate pair, such as a cut emoji' using errcode = 'MP003';
-  end if;
-end $$;
-
 -- Whether what others have committed by now can be seen.
 create or replace function millpond.sees_all() returns boolean
 language sql stable as $$

@@ -4,16 +4,18 @@
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
 
-import { isRefusal, splitting } from '../batch/splitting.ts'
+import { isRefusal } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
-import { MillpondError } from '../values/errors/errors.ts'
+import { MillpondError, storeError } from '../values/errors/errors.ts'
 import type { Swept } from '../values/operations/swept.ts'
 import { firingOf, firstHalf } from '../values/schedules/firing.ts'
-import type { Firing, ScheduleRecord } from '../values/schedules/records.ts'
+import type { FireOutcome, Firing, ScheduleRecord } from '../values/schedules/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
+/** Of a call, as of a push. A firing that has more goes alone. */
+const { maxItems: MOST_JOBS, maxBytes: MOST_BYTES } = DEFAULTS.producer
 
 export class Scheduler {
   readonly #store: Store
@@ -54,12 +56,12 @@ export class Scheduler {
     let wait = Number.POSITIVE_INFINITY
     let firings = this.#firingsOf(due, now)
     while (firings.length > 0) {
-      const outcomes = await splitting(firings, (some) => this.#store.operations.fire({ firings: some }), 'firing')
+      const outcomes: (FireOutcome | MillpondError | undefined)[] = []
+      for (const call of callsOf(firings)) outcomes.push(...(await this.#send(call)))
       const smaller: Firing[] = []
       for (const [index, firing] of firings.entries()) {
         const outcome = outcomes[index]
         if (outcome instanceof MillpondError) {
-          if (!isRefusal(outcome)) throw outcome
           this.#onTrouble(cannotFire(firing.name, outcome))
           continue
         }
@@ -68,14 +70,37 @@ export class Scheduler {
           fired++
           if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
         }
-        if (status !== 'full') continue
+        if (status === 'fired' || status === 'stale') continue
         const half = firstHalf(firing)
-        if (half === undefined) this.#onTrouble(waitsForRoom(firing))
-        else smaller.push(half)
+        if (half === undefined && status === 'full') this.#onTrouble(waitsForRoom(firing))
+        else if (half !== undefined) smaller.push(half)
       }
       firings = smaller
     }
     return { fired, wait }
+  }
+
+  /**
+   * A call that the store gave up, or refuses for good, goes in halves: it had too much to do, one of its schedules, keys or queues is
+   * held, or one firing cannot be stored.
+   * @returns per firing its outcome, or why it cannot be stored; undefined: the store is busy with it
+   */
+  async #send(firings: readonly Firing[]): Promise<(FireOutcome | MillpondError | undefined)[]> {
+    try {
+      return await this.#store.operations.fire({ firings })
+    } catch (thrown) {
+      const error = storeError(thrown, 'firing')
+      const isBusy = error.code === 'StoreBusy'
+      if (!isBusy && !isRefusal(error)) throw error
+      const [first] = firings
+      if (firings.length === 1 && first !== undefined) {
+        if (!isBusy) return [error]
+        if (first.jobs.length < 2) this.#onTrouble(waitsForStore(first, error))
+        return [undefined]
+      }
+      const middle = Math.ceil(firings.length / 2)
+      return [...(await this.#send(firings.slice(0, middle))), ...(await this.#send(firings.slice(middle)))]
+    }
   }
 
   #firingsOf(due: readonly ScheduleRecord[], now: number): Firing[] {
@@ -96,6 +121,30 @@ export class Scheduler {
 
 function cannotFire(name: string, error: MillpondError): MillpondError {
   return new MillpondError(error.code, `schedule ${name} cannot fire: ${error.message}`, { cause: error })
+}
+
+/** Cut so that one call carries them. */
+function callsOf(firings: readonly Firing[]): Firing[][] {
+  const calls: Firing[][] = []
+  let jobs = 0
+  let bytes = 0
+  for (const firing of firings) {
+    const size = firing.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+    jobs += firing.jobs.length
+    bytes += size
+    const last = calls.at(-1)
+    if (last !== undefined && jobs <= MOST_JOBS && bytes <= MOST_BYTES) last.push(firing)
+    else {
+      calls.push([firing])
+      jobs = firing.jobs.length
+      bytes = size
+    }
+  }
+  return calls
+}
+
+function waitsForStore({ name }: Firing, cause: MillpondError): MillpondError {
+  return new MillpondError('StoreBusy', `schedule ${name} fires later: ${cause.message}`, { cause })
 }
 
 function waitsForRoom({ name, jobs }: Firing): MillpondError {

@@ -1,6 +1,7 @@
 /**
  * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, schedules
- * fire, and finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ * fire, beside the sweeps, and finished jobs past their `keep` time go. Every process does so; nothing is elected, and nothing
+ * hangs on one of them.
  */
 
 import type { Store } from '../store.ts'
@@ -23,6 +24,10 @@ export class Sweeper {
   /** `performance.now()` of the planned sweep; Infinity: none. */
   #at = Number.POSITIVE_INFINITY
   #sweeping: Promise<void> | undefined
+  /** Never rejects. */
+  #firing: Promise<number> | undefined
+  /** The same, also when it is over. */
+  #lastFired: Promise<number> | undefined
   /** A sweep fell due while one was under way. */
   #again = false
   #open = false
@@ -52,7 +57,12 @@ export class Sweeper {
 
   /** Sweeps now, until nothing more is due. Also while stopped. */
   async sweepAll(): Promise<void> {
-    while ((await this.#sweep()) === 0);
+    await this.#firing
+    for (let next = 0; next === 0; ) {
+      this.#lastFired = undefined
+      next = await this.#sweep()
+      next = Math.min(next, (await this.#lastFired) ?? INTERVAL)
+    }
   }
 
   /** Resolves when no sweep is under way. */
@@ -61,6 +71,7 @@ export class Sweeper {
     clearTimeout(this.#timer)
     this.#at = Number.POSITIVE_INFINITY
     await this.#sweeping
+    await this.#firing
   }
 
   #run(): void {
@@ -81,12 +92,28 @@ export class Sweeper {
     try {
       const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
       this.#onSwept(swept)
-      const wait = swept.schedules === null ? INTERVAL : await this.#scheduler.fire(swept.schedules)
-      if (swept.more || wait === 0) return 0
-      return Math.min(INTERVAL, Math.max(1, Math.min(wait, swept.nextDue ?? INTERVAL)))
+      if (swept.schedules !== null) this.#fire(swept.schedules)
+      if (swept.more) return 0
+      return Math.min(INTERVAL, Math.max(1, swept.nextDue ?? INTERVAL))
     } catch (error) {
       if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
       return INTERVAL
     }
+  }
+
+  /** Fires what is due, unless that is under way: what is slow or held there keeps no sweep waiting. */
+  #fire(schedules: NonNullable<Swept['schedules']>): void {
+    this.#firing ??= this.#scheduler
+      .fire(schedules)
+      .catch((error: unknown) => {
+        if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
+        return INTERVAL
+      })
+      .then((wait) => {
+        this.#firing = undefined
+        if (wait < INTERVAL) this.due(wait === 0 ? 0 : Math.max(1, wait))
+        return wait
+      })
+    this.#lastFired = this.#firing
   }
 }

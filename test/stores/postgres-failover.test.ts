@@ -144,7 +144,14 @@ describe('a call whose answer was lost', () => {
       if (code !== undefined) throw failure(code)
       return [['"stored"']]
     })
-    assert.equal(await calls.repeatable('push($1)', ['first'], () => ['again']), 'stored')
+    assert.equal(
+      await calls.repeatable(
+        ['first'],
+        () => ['again'],
+        (values) => calls.answer('push($1)', values),
+      ),
+      'stored',
+    )
     assert.deepEqual(sent, ['first', ...Array.from({ length: 8 }, () => 'again')])
   })
 
@@ -155,7 +162,11 @@ describe('a call whose answer was lost', () => {
       throw failure('53300')
     })
     await assert.rejects(
-      calls.repeatable('push($1)', ['1'], () => ['2']),
+      calls.repeatable(
+        ['1'],
+        () => ['2'],
+        (values) => calls.answer('push($1)', values),
+      ),
       unavailable,
     )
     assert.equal(made, 1)

@@ -9,6 +9,20 @@ import { storeOf } from './suite.ts'
 
 const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0, schedules: null }
 
+const DAILY = {
+  ...{
+    name: 's',
+    version: '1',
+    when: '@daily',
+    tz: 'UTC',
+    missed: 'once' as const,
+    jitter: 0,
+    from: null,
+    until: null,
+  },
+  ...{ paused: false, planned: false, nextAt: 0, changedAt: 0, declared: true, lastAt: null, job: {} as never },
+}
+
 /** Keeps a sweep from ending until it is let go. */
 function sweeping(answers: (Partial<Swept> | Error)[]) {
   const heard: unknown[] = []
@@ -59,6 +73,33 @@ describe('sweeper', () => {
         await until(() => sweeps.length === index + 1)
         sweeps[index]?.()
       }
+      await sweeper.stop()
+    }))
+
+  test('goes on while schedules are being fired', () =>
+    held(async () => {
+      const fired = Promise.withResolvers<[]>()
+      let sweeps = 0
+      let firings = 0
+      const store = storeOf({
+        sweep: async () => {
+          sweeps++
+          return { ...NOTHING, nextDue: 1, schedules: { now: 0, due: [DAILY] } }
+        },
+        fire: async () => {
+          firings++
+          return fired.promise
+        },
+      })
+      const sweeper = new Sweeper(
+        store,
+        () => {},
+        () => {},
+      )
+      sweeper.start()
+      await until(() => sweeps > 3)
+      fired.resolve([])
+      assert.equal(firings, 1)
       await sweeper.stop()
     }))
 

@@ -41,7 +41,7 @@ interface Many {
 export class Pusher {
   readonly #store: Store
   readonly #onSend: (jobs: readonly NewJob[]) => void
-  readonly #batcher: KeyedBatcher<Single | Many, Pushed | PushOutcome[]>
+  readonly #batcher: KeyedBatcher<Single | Many, Answer | Promise<Answer>>
 
   /** @param onSend called when jobs are on their way to the store */
   constructor(store: Store, onSend: (jobs: readonly NewJob[]) => void) {
@@ -94,7 +94,7 @@ export class Pusher {
     return job === undefined ? '' : (this.#store.laneOf?.(job) ?? '')
   }
 
-  async #send(pushes: readonly (Single | Many)[]): Promise<readonly (Pushed | PushOutcome[] | Error)[]> {
+  async #send(pushes: readonly (Single | Many)[]): Promise<readonly Sent[]> {
     // What goes in the same call is stored in order, without a wait for itself.
     const gated = pushes.filter(isGated).filter(({ after }) => !pushes.includes(after.push))
     const barred = gated.length === 0 ? NONE : await unstored(gated)
@@ -104,11 +104,11 @@ export class Pusher {
   }
 
   /** What the store refuses for good is refused alone. Of a `pushMany`, the jobs before a refused one are stored. */
-  async #split(pushes: readonly (Single | Many)[]): Promise<readonly (Pushed | PushOutcome[] | Error)[]> {
+  async #split(pushes: readonly (Single | Many)[]): Promise<readonly Sent[]> {
     if (pushes.length === 0) return []
     const answers = await splitting(pushes, (some) => this.#sendTogether(some), 'a push')
     if (!answers.some((answer) => answer instanceof MillpondError)) return answers
-    const told: (Pushed | PushOutcome[] | Error)[] = []
+    const told: Sent[] = []
     for (const [at, answer] of answers.entries()) {
       const push = pushes[at] as Single | Many
       if (!(answer instanceof MillpondError) || 'job' in push || !isRefusal(answer)) told.push(answer)
@@ -124,13 +124,14 @@ export class Pusher {
     )
   }
 
-  async #sendTogether(pushes: readonly (Single | Many)[]): Promise<(Pushed | PushOutcome[] | Error)[]> {
+  async #sendTogether(pushes: readonly (Single | Many)[]): Promise<Sent[]> {
     const jobs: NewJob[] = []
     for (const push of pushes) {
       if ('job' in push) jobs.push(push.job)
       else jobs.push(...push.jobs)
     }
-    const answer = this.#store.operations.push({ jobs })
+    if (jobs.length === 0) return pushes.map(() => [])
+    const answer = this.#store.operations.push({ jobs, deferred: true })
     this.#onSend(jobs)
     const outcomes = await answer
     let at = 0
@@ -138,10 +139,13 @@ export class Pusher {
       if ('job' in push) return answerOf(push, outcomes[at++])
       const from = at
       at += push.jobs.length
-      return outcomes.slice(from, at)
+      return settled(outcomes.slice(from, at))
     })
   }
 }
+
+type Answer = Pushed | PushOutcome[]
+type Sent = Answer | Promise<Answer> | Error
 
 const NONE: ReadonlySet<unknown> = new Set()
 
@@ -154,12 +158,19 @@ async function unstored(gated: readonly (Many & { after: NonNullable<Many['after
   return new Set(gated.filter((_, at) => !stored[at]))
 }
 
-function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): Pushed | Error {
+/** Where an outcome comes later, the answer is a promise: the batcher goes on without it. */
+function answerOf({ job, answered }: Single, outcome: PushOutcome | undefined): Pushed | Promise<Pushed> | Error {
+  if (outcome?.later !== undefined) return outcome.later.then((own) => answered(job, own))
   try {
     return answered(job, outcome)
   } catch (error) {
     return error as Error
   }
+}
+
+function settled(outcomes: PushOutcome[]): PushOutcome[] | Promise<PushOutcome[]> {
+  if (!outcomes.some(({ later }) => later !== undefined)) return outcomes
+  return Promise.all(outcomes.map((outcome) => outcome.later ?? outcome))
 }
 
 const isStored = ({ status }: PushOutcome): boolean =>

@@ -59,6 +59,12 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
     /./,
     'the schema of Millpond is not there, or was made by another version: open the pond anew, which installs it',
   ],
+  [
+    /^57014/,
+    /statement timeout/,
+    'the server gave the call up at its deadline, three quarters of `timeout`; nothing was changed. It had too much to do, or waited',
+  ],
+  [/^MP004/, /./, 'the claim took too long; its jobs are waiting again'],
   [/^25006/, /./, 'the transaction or the server is read-only'],
   [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
 ]

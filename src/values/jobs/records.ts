@@ -104,8 +104,10 @@ export interface Once {
  *              been stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'held' | 'withheld' | 'failed'
+  status: 'pushed' | 'existing' | 'replaced' | 'full' | 'orphan' | 'held' | 'withheld' | 'failed' | 'later'
   id: string
+  /** Of `later`: another transaction holds what the job needs. Only where the push asked for it with `deferred`. */
+  later?: Promise<PushOutcome>
   /** Of an `orphan`. */
   parent?: string
   error?: MillpondError

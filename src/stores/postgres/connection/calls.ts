@@ -7,12 +7,16 @@ import { MillpondError } from '../../../values/errors/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
 import { orNull } from '../wire.ts'
 import type { Cells, Database } from './database.ts'
-import { scriptInside } from './script.ts'
+import { inlined, scriptInside, scriptOf } from './script.ts'
 
 const TRIES = 5
 /** How long a call that may be repeated is tried again, in ms. */
 const PATIENCE = 10_000
 const LONGEST_PAUSE = 250
+/** Ms for which a shared call waits for a lock: see `held.ts`. */
+const HURRY = 50
+/** The class of the advisory locks of calls that wait alone. */
+const ALONE = "pg_catalog.hashtext('millpond alone')"
 
 /**
  * A call is written as `claim($1, $2)`. What comes back is as the head of the function's SQL file says; its type is named where the call is
@@ -21,7 +25,8 @@ const LONGEST_PAUSE = 250
 export class Calls {
   readonly database: Database
   readonly schema: string
-  readonly #deadline: number
+  /** Ms after which the server gives up a call. */
+  readonly deadline: number
   readonly #clock: (() => number) | undefined
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
@@ -30,7 +35,7 @@ export class Calls {
   constructor(database: Database, schema: string, deadline: number, clock: (() => number) | undefined) {
     this.database = database
     this.schema = schema
-    this.#deadline = deadline
+    this.deadline = deadline
     this.#clock = clock
   }
 
@@ -66,9 +71,13 @@ export class Calls {
 
   /** @param columns of a function's result, `answer` */
   async rows(columns: string, call: string, values: readonly unknown[]): Promise<Cells[]> {
+    return this.#repeated(() => this.database.call(this.#statement(columns, call), values))
+  }
+
+  async #repeated(call: () => Promise<Cells[]>): Promise<Cells[]> {
     for (let left = TRIES; ; left--) {
       try {
-        return await this.database.call(this.#statement(columns, call), values)
+        return await call()
       } catch (error) {
         if (left <= 1 || !isUndone(error)) throw toMillpondError(error)
       }
@@ -97,13 +106,17 @@ export class Calls {
    * an answer comes, whatever errors come meanwhile: none of them says anything about the first call.
    * @param repeated the values of a repeat: the first call may have taken effect
    */
-  async repeatable<T>(call: string, values: readonly unknown[], repeated: () => readonly unknown[]): Promise<T> {
+  async repeatable<T>(
+    values: readonly unknown[],
+    repeated: () => readonly unknown[],
+    call: (values: readonly unknown[]) => Promise<T>,
+  ): Promise<T> {
     const until = performance.now() + PATIENCE
     let given = values
     let lost = false
     for (let pause = 10; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return await this.answer<T>(call, given)
+        return await call(given)
       } catch (error) {
         lost ||= error instanceof MillpondError && isLost(error.cause)
         if (!lost || performance.now() > until) throw error
@@ -113,9 +126,38 @@ export class Calls {
     }
   }
 
+  /** As `answer`, for a call that carries the items of many: it waits for a lock for `HURRY` alone. */
+  async shared<T>(call: string, values: readonly unknown[]): Promise<T> {
+    const hurry = `pg_catalog.set_config('lock_timeout', '${HURRY}ms', true) <> ''`
+    const statement = `select case when ${hurry} then (${this.#statement(AS_JSON, call)}) end`
+    const [[answer] = []] = await this.#repeated(() => this.database.call(statement, values))
+    return parsed(answer)
+  }
+
+  /** As `answer`, for one item that waits for a lock. @param lane a number by which `holders` finds it */
+  async alone<T>(call: string, values: readonly unknown[], lane: number, deadline: number): Promise<T> {
+    const statement = `select pg_catalog.pg_advisory_xact_lock(${ALONE}, ${lane}); ${this.#statement(AS_JSON, call)}`
+    const [[answer] = []] = await this.#repeated(() => this.database.run(scriptOf(statement, values, deadline)))
+    return parsed(answer)
+  }
+
+  /** Who holds what this call waits for, in words; empty: not known. Texts in statements may be data, and are left out. */
+  async holders(lane: number): Promise<string> {
+    const look = `select blocking.pid, extract(epoch from pg_catalog.now() - xact_start)::bigint, state, query
+      from pg_catalog.pg_locks as own cross join lateral unnest(pg_catalog.pg_blocking_pids(own.pid)) as blocking(pid)
+      left join pg_catalog.pg_stat_activity as activity on activity.pid = blocking.pid
+      where own.locktype = 'advisory' and own.classid = ${ALONE}::oid and own.objid = $1::oid order by xact_start limit 1`
+    const [row] = await this.database.run(inlined(look, [String(lane)])).catch(() => [])
+    if (row === undefined) return ''
+    const [pid, age, state, query] = row
+    const since = age === null || age === undefined ? '' : `, open for ${age} s, ${state}`
+    const last = query ? `, last statement: ${query.replaceAll(LITERALS, "'…'").slice(0, 120)}` : ''
+    return `process ${pid} of the server (its transaction is another one${since}${last})`
+  }
+
   /** A call inside a handler's transaction, as a script. */
   inside(call: string, values: readonly unknown[]): string {
-    return scriptInside(this.#statement(AS_JSON, call), values, this.#deadline)
+    return scriptInside(this.#statement(AS_JSON, call), values, this.deadline)
   }
 
   #statement(columns: string, call: string): string {
@@ -123,6 +165,8 @@ export class Calls {
   }
 }
 
+/** Of SQL: quoted by ' or by $. */
+const LITERALS = /'(?:[^']|'')*'?|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/g
 /** Arrays and numbers, too, so that there is one form to read. */
 const AS_JSON = 'pg_catalog.to_json(answer)'
 

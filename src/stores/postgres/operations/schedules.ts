@@ -37,7 +37,7 @@ export async function fire({ calls, notifier }: StoreContext, { firings }: Input
   if (firings.length === 0) return []
   notifier.stir()
   const sent = firings.map(({ jobs, ...firing }) => ({ ...firing, jobs: JSON.parse(jobsText(jobs)) }))
-  const outcomes = await calls.answer<Fired[]>('fire($1, $2)', [JSON.stringify(sent), calls.now()])
+  const outcomes = await calls.shared<Fired[]>('fire($1, $2)', [JSON.stringify(sent), calls.now()])
   const queues = firings.flatMap(({ jobs }, at) =>
     outcomes[at]?.status === 'fired' ? jobs.map(({ queue }) => queue) : [],
   )

@@ -1,0 +1,90 @@
+/**
+ * What a shared call does about a lock that another transaction holds. It waits for `HURRY` alone. Then its items go in halves, until the
+ * one that waits is found. That one goes alone, with all of the time that a call has, and later items that need the same wait for it.
+ *
+ *   shared call ──held──► halves ──held──► alone ──answer──► those that waited go on
+ *                                            └──deadline──► StoreBusy, which tells who holds it; for those that waited, too
+ */
+import { randomInt } from 'node:crypto'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { isError } from '../../values/runtime/realms.ts'
+import type { Calls } from './connection/calls.ts'
+import { stateOf } from './errors.ts'
+
+/** Calls that wait alone, at once: each has a connection. */
+const MOST_ALONE = 2
+/** Ms that such a call has at least, however long its item waited for its turn. */
+const LEAST = 100
+
+/** Whether a call has waited for another transaction's lock for as long as it may. */
+export const isHeld = (error: unknown): boolean => isError(error) && /^(55P03|40P01)$/.test(stateOf(error.cause))
+
+export class Lanes<Item, Out> {
+  readonly #calls: Calls
+  readonly #namesOf: (item: Item) => readonly string[]
+  readonly #alone: (item: Item, lane: number, deadline: number) => Promise<Out>
+  readonly #lanes = new Map<string, Promise<void>>()
+  #underWay = 0
+  readonly #turns: (() => void)[] = []
+
+  /** @param namesOf what an item may have to wait for @param alone sends one, see `Calls.alone` */
+  constructor(
+    calls: Calls,
+    namesOf: (item: Item) => readonly string[],
+    alone: (item: Item, lane: number, deadline: number) => Promise<Out>,
+  ) {
+    this.#calls = calls
+    this.#namesOf = namesOf
+    this.#alone = alone
+  }
+
+  get isEmpty(): boolean {
+    return this.#lanes.size === 0
+  }
+
+  /** What the item has to wait for; undefined: nothing. It rejects where that failed. */
+  before(item: Item): Promise<void> | undefined {
+    if (this.#lanes.size === 0) return undefined
+    const name = this.#namesOf(item).find((each) => this.#lanes.has(each))
+    return name === undefined ? undefined : this.#lanes.get(name)
+  }
+
+  /** Sends the item alone. */
+  send(item: Item): Promise<Out> {
+    const names = this.#namesOf(item)
+    const answer = this.#inTurn(item)
+    const lane = answer
+      .finally(() => {
+        for (const name of names) if (this.#lanes.get(name) === lane) this.#lanes.delete(name)
+      })
+      .then(() => {})
+    lane.catch(() => {})
+    for (const name of names) this.#lanes.set(name, lane)
+    return answer
+  }
+
+  async #inTurn(item: Item): Promise<Out> {
+    const { deadline } = this.#calls
+    const since = performance.now()
+    if (this.#underWay >= MOST_ALONE) await new Promise<void>((resolve) => this.#turns.push(resolve))
+    this.#underWay++
+    const number = randomInt(2 ** 31)
+    const left = Math.max(LEAST, Math.ceil(deadline - (performance.now() - since)))
+    // Shortly before the server gives it up: only while it waits does the server know for whom.
+    let holders: Promise<string> | undefined
+    const look = setTimeout(() => {
+      holders = this.#calls.holders(number)
+    }, left * 0.8).unref()
+    try {
+      return await this.#alone(item, number, left)
+    } catch (error) {
+      const found = await holders
+      if (!(error instanceof MillpondError) || error.code !== 'StoreBusy' || !found) throw error
+      throw new MillpondError('StoreBusy', `${found} holds what the call needs; nothing was changed`, { cause: error })
+    } finally {
+      clearTimeout(look)
+      this.#underWay--
+      this.#turns.shift()?.()
+    }
+  }
+}
