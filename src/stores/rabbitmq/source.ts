@@ -37,7 +37,7 @@ export interface Delivery extends Arrived {
   consumer: Consumer
   /** By our clock; 0: not claimed. */
   leaseUntil: number
-  /** By `performance.now()`; of one that waits here for its next attempt: when that is due. */
+  /** By `performance.now()`. Later for one that waits here for its next attempt. */
   readonly arrivedAt: number
   /** It is being moved, or its claim is being ended. */
   isEnding: boolean
@@ -58,7 +58,7 @@ const IDLE = 100
 const MAX_PREFETCH = 65_535
 /** Ms for which jobs are fetched for a worker that has not asked again: it is busy or gone. One that waits asks every second. */
 const PATIENCE = 3000
-/** Most ms that a message waits here for its next attempt. RabbitMQ takes back what is not acknowledged within its consumer_timeout. */
+/** Most ms that a message waits here for its next attempt, and then for a claim. RabbitMQ takes back what is not acknowledged within its consumer_timeout. */
 const LONGEST_STAY = 300_000
 /** Ms until a queue of another program that RabbitMQ denied us is tried again. */
 const REFUSED_PAUSE = 10_000
@@ -332,7 +332,8 @@ export class Source {
     const { job } = delivery
     const stay = Math.min(delay, LONGEST_STAY)
     const claim = { attempt: job.attempt + 1, fence: job.fence + 1, dueAt: this.#traffic.now() + stay }
-    const arrivedAt = performance.now() + stay
+    // A busy worker gets time to claim it: RabbitMQ does not know of its attempts.
+    const arrivedAt = performance.now() + stay + LONGEST_STAY
     const next: Delivery = {
       ...delivery,
       job: { ...job, ...claim },

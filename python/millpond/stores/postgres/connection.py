@@ -41,9 +41,14 @@ _BY_STATE: Final = {
     "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy",
     "MP002": "PayloadTooLarge", "MP003": "PayloadNotEncodable", "MP004": "StoreBusy",
     "57014": "StoreBusy", "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
+    "23505": "StoreFailed", "54001": "StoreFailed",
     **dict.fromkeys(("25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
 }  # fmt: skip
-_BY_CLASS: Final = {"40": "StoreBusy", **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable")}
+_BY_CLASS: Final = {
+    "40": "StoreBusy",
+    **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable"),
+    **dict.fromkeys(("22", "23", "44", "54", "P0"), "StoreRefused"),
+}
 
 
 class _Json(Loader):

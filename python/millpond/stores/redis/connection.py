@@ -126,6 +126,8 @@ def _code_of(error: exceptions.RedisError) -> str:
         return "StoreFull"
     if text.startswith("BUSY"):
         return "StoreBusy"
+    if re.search("Protocol error: invalid (multi)?bulk length", text):
+        return "PayloadTooLarge"
     unavailable = isinstance(error, (*_PASSING, *_GONE, exceptions.NoPermissionError)) or text.startswith("NOREPLICAS")
     return "StoreUnavailable" if unavailable or not isinstance(error, exceptions.ResponseError) else "StoreFailed"
 

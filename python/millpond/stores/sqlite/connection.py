@@ -30,6 +30,8 @@ _CODES: Final = {
     **dict.fromkeys((778, 1546, 4874), "StoreFull"), 8458: "StoreCorrupt",
     **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB), "StoreCorrupt"),
     **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN), "StoreUnavailable"),
+    sqlite3.SQLITE_TOOBIG: "PayloadTooLarge", sqlite3.SQLITE_CONSTRAINT_CHECK: "PayloadTooLarge",
+    sqlite3.SQLITE_CONSTRAINT_TRIGGER: "StoreRefused",
 }  # fmt: skip
 
 
