@@ -58,7 +58,10 @@ const IDLE = 100
 const MAX_PREFETCH = 65_535
 /** Ms for which jobs are fetched for a worker that has not asked again: it is busy or gone. One that waits asks every second. */
 const PATIENCE = 3000
-/** Most ms that a message waits here for its next attempt, and then for a claim. RabbitMQ takes back what is not acknowledged within its consumer_timeout. */
+/**
+ * Most ms that a message waits here for its next attempt, and then for a claim. RabbitMQ takes back what is not acknowledged within its
+ * consumer_timeout.
+ */
 const LONGEST_STAY = 300_000
 /** Ms until a queue of another program that RabbitMQ denied us is tried again. */
 const REFUSED_PAUSE = 10_000
