@@ -41,7 +41,7 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
 
   /** @param error anything that can be thrown, or an Outcome */
   function ofError(attempt: Attempt, error: unknown): Untold {
-    if (error instanceof NotStarted) return released(attempt)
+    if (NotStarted.is(error)) return released(attempt)
     if (!isOutcome(error)) {
       const { claimed } = attempt
       told.failure(queue, error, claimed.attempt >= claimed.attempts)

@@ -47,6 +47,13 @@ export class Outcome extends Error {
 
 /** The handler was not called, and its job is given back without an attempt: no process has its module. */
 export class NotStarted extends Error {
+  readonly #isNotStarted = true
+
+  /** For whatever a handler threw: `instanceof` would call a proxy's trap. */
+  static is(value: unknown): value is NotStarted {
+    return typeof value === 'object' && value !== null && #isNotStarted in value && value.#isNotStarted
+  }
+
   constructor(cause: unknown) {
     super('the handler was not called', { cause })
   }

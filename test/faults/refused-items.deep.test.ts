@@ -1,0 +1,1 @@
+import './refused-items.test.ts'
