@@ -76,8 +76,10 @@ export interface Operations {
   /** All settings of a queue, and who gave them; null: the store does not know the queue. */
   settings(input: { queue: string }): Promise<SettingsReport | null>
 
-  /** Stores jobs, in one commit where the store can; all or none, if `whole`. Rejects if every job failed. */
-  /** `deferred`: the caller takes outcomes that come `later`. */
+  /**
+   * Stores jobs, in one commit where the store can; all or none, if `whole`. Rejects if every job failed.
+   * `deferred`: the caller takes outcomes that come `later`.
+   */
   push(input: { jobs: readonly NewJob[]; whole?: boolean; deferred?: boolean }): Promise<PushOutcome[]>
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(input: ClaimRequest): Promise<Claimed>

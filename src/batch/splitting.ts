@@ -17,25 +17,27 @@ export const isRefusal = ({ code, retryable }: MillpondError): boolean => !(retr
  * Calls follow each other, in the order of the items.
  * @param call answers per item
  * @param what names the call in errors that are not of Millpond
- * @param stops nothing is sent behind an item that failed: what follows gets its error
+ * @param options `stops`: nothing is sent behind an item that failed, and what follows gets its error; false unless set. `divides`: which
+ *   errors smaller calls may not have; refusals unless set
  * @returns an answer, or the error, per item; never rejects
  */
 export async function splitting<Item, Answer>(
   items: readonly Item[],
   call: (items: readonly Item[]) => Promise<readonly Answer[]>,
   what: string,
-  stops = false,
+  options: { stops?: boolean; divides?: (error: MillpondError) => boolean } = {},
 ): Promise<readonly (Answer | MillpondError)[]> {
+  const { stops = false, divides = isRefusal } = options
   try {
     return await call(items)
   } catch (thrown) {
     const error = storeError(thrown, what)
-    if (items.length < 2 || !isRefusal(error)) return items.map(() => error)
+    if (items.length < 2 || !divides(error)) return items.map(() => error)
   }
   const half = Math.ceil(items.length / 2)
-  const first = await splitting(items.slice(0, half), call, what, stops)
+  const first = await splitting(items.slice(0, half), call, what, options)
   const failed = stops ? first.find((answer) => answer instanceof Error) : undefined
   const rest = items.slice(half)
   if (failed !== undefined) return [...first, ...rest.map(() => failed)]
-  return [...first, ...(await splitting(rest, call, what, stops))]
+  return [...first, ...(await splitting(rest, call, what, options))]
 }

@@ -4,13 +4,13 @@
  * processes may ask; one is heard. A process that ends before it asks has changed nothing.
  */
 
-import { isRefusal } from '../batch/splitting.ts'
+import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
-import { MillpondError, storeError } from '../values/errors/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import type { Swept } from '../values/operations/swept.ts'
 import { firingOf, firstHalf } from '../values/schedules/firing.ts'
-import type { FireOutcome, Firing, ScheduleRecord } from '../values/schedules/records.ts'
+import type { Firing, ScheduleRecord } from '../values/schedules/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 const MOST_DUE = DEFAULTS.schedule.due
@@ -56,51 +56,35 @@ export class Scheduler {
     let wait = Number.POSITIVE_INFINITY
     let firings = this.#firingsOf(due, now)
     while (firings.length > 0) {
-      const outcomes: (FireOutcome | MillpondError | undefined)[] = []
-      for (const call of callsOf(firings)) outcomes.push(...(await this.#send(call)))
       const smaller: Firing[] = []
-      for (const [index, firing] of firings.entries()) {
-        const outcome = outcomes[index]
-        if (outcome instanceof MillpondError) {
-          this.#onTrouble(cannotFire(firing.name, outcome))
-          continue
+      for (const call of callsOf(firings)) {
+        const fire = (some: readonly Firing[]) => this.#store.operations.fire({ firings: some })
+        const outcomes = await splitting(call, fire, 'firing', { divides })
+        for (const [index, firing] of call.entries()) {
+          const outcome = outcomes[index]
+          let half: Firing | undefined
+          if (outcome instanceof MillpondError) half = this.#afterError(firing, outcome)
+          else if (outcome?.status === 'fired') {
+            fired++
+            if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
+          } else if (outcome?.status === 'full') {
+            half = firstHalf(firing)
+            if (half === undefined) this.#onTrouble(waitsForRoom(firing))
+          }
+          if (half !== undefined) smaller.push(half)
         }
-        const status = outcome?.status
-        if (status === 'fired') {
-          fired++
-          if (firing.next !== null) wait = Math.min(wait, Math.max(0, firing.next - now))
-        }
-        if (status === 'fired' || status === 'stale') continue
-        const half = firstHalf(firing)
-        if (half === undefined && status === 'full') this.#onTrouble(waitsForRoom(firing))
-        else if (half !== undefined) smaller.push(half)
       }
       firings = smaller
     }
     return { fired, wait }
   }
 
-  /**
-   * A call that the store gave up, or refuses for good, goes in halves: it had too much to do, one of its schedules, keys or queues is
-   * held, or one firing cannot be stored.
-   * @returns per firing its outcome, or why it cannot be stored; undefined: the store is busy with it
-   */
-  async #send(firings: readonly Firing[]): Promise<(FireOutcome | MillpondError | undefined)[]> {
-    try {
-      return await this.#store.operations.fire({ firings })
-    } catch (thrown) {
-      const error = storeError(thrown, 'firing')
-      const isBusy = error.code === 'StoreBusy'
-      if (!isBusy && !isRefusal(error)) throw error
-      const [first] = firings
-      if (firings.length === 1 && first !== undefined) {
-        if (!isBusy) return [error]
-        if (first.jobs.length < 2) this.#onTrouble(waitsForStore(first, error))
-        return [undefined]
-      }
-      const middle = Math.ceil(firings.length / 2)
-      return [...(await this.#send(firings.slice(0, middle))), ...(await this.#send(firings.slice(middle)))]
-    }
+  /** @returns what to fire instead */
+  #afterError(firing: Firing, error: MillpondError): Firing | undefined {
+    if (!divides(error)) throw error
+    const half = isRefusal(error) ? undefined : firstHalf(firing)
+    if (half === undefined) this.#onTrouble(notFired(firing, error))
+    return half
   }
 
   #firingsOf(due: readonly ScheduleRecord[], now: number): Firing[] {
@@ -119,8 +103,12 @@ export class Scheduler {
   }
 }
 
-function cannotFire(name: string, error: MillpondError): MillpondError {
-  return new MillpondError(error.code, `schedule ${name} cannot fire: ${error.message}`, { cause: error })
+/** Where the store is busy, the call had too much to do, or one of its schedules, keys or queues is held. */
+const divides = (error: MillpondError): boolean => error.code === 'StoreBusy' || isRefusal(error)
+
+function notFired({ name }: Firing, error: MillpondError): MillpondError {
+  const what = isRefusal(error) ? 'cannot fire' : 'fires later'
+  return new MillpondError(error.code, `schedule ${name} ${what}: ${error.message}`, { cause: error })
 }
 
 /** Cut so that one call carries them. */
@@ -141,10 +129,6 @@ function callsOf(firings: readonly Firing[]): Firing[][] {
     }
   }
   return calls
-}
-
-function waitsForStore({ name }: Firing, cause: MillpondError): MillpondError {
-  return new MillpondError('StoreBusy', `schedule ${name} fires later: ${cause.message}`, { cause })
 }
 
 function waitsForRoom({ name, jobs }: Firing): MillpondError {

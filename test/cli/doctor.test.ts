@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
 import type { Finding } from '../../src/stores/examination.ts'
@@ -234,14 +234,19 @@ test('redis: a server that refuses writes, as a replica or after a snapshot that
   assert.match(of(full.found, 'writes')[0]?.text ?? '', /MISCONF/)
 })
 
-test('postgres: a server that takes no writes, and a table without autovacuum', {
-  skip: missingReason('postgres'),
-}, async (t) => {
+async function withOneMail(t: TestContext) {
   const url = freshUrl(t, 'postgres')
   const schema = new URL(url).searchParams.get('schema') ?? ''
   const pond = await Millpond.open(url)
   await pond.queue('mails').push(1)
   await pond.close()
+  return { url, schema }
+}
+
+test('postgres: a server that takes no writes, and a table without autovacuum', {
+  skip: missingReason('postgres'),
+}, async (t) => {
+  const { url, schema } = await withOneMail(t)
   assert.deepEqual(levels((await doctor(url)).found, 'writes'), ['ok'])
   await server(`alter table ${schema}.moves set (autovacuum_enabled = off)`)
   const role = `${schema}_reader`
@@ -261,11 +266,7 @@ test('postgres: a server that takes no writes, and a table without autovacuum', 
 test('postgres: a missing index, stuck leases, rights, a publication, a slot', {
   skip: missingReason('postgres'),
 }, async (t) => {
-  const url = freshUrl(t, 'postgres')
-  const schema = new URL(url).searchParams.get('schema') ?? ''
-  const pond = await Millpond.open(url)
-  await pond.queue('mails').push(1)
-  await pond.close()
+  const { url, schema } = await withOneMail(t)
   await server(`drop index ${schema}.waiting_due`)
   await server(`create index waiting_new on ${schema}.waiting (attempt)`)
   await server(`update pg_index set indisvalid = false where indexrelid = '${schema}.waiting_new'::regclass`)

@@ -40,7 +40,12 @@ describe('a shared call that is refused', () => {
 
   test('is not sent behind the refused item where order counts', async () => {
     const { calls, send } = call([2])
-    assert.deepEqual(textOf(await splitting([1, 2, 3, 4], send, 'a test', true)), [-1, 'refused', 'refused', 'refused'])
+    assert.deepEqual(textOf(await splitting([1, 2, 3, 4], send, 'a test', { stops: true })), [
+      -1,
+      'refused',
+      'refused',
+      'refused',
+    ])
     assert.deepEqual(calls, [[1, 2, 3, 4], [1, 2], [1], [2]])
   })
 
@@ -90,6 +95,40 @@ describe('one refused item of 100', () => {
       errors.map(({ code, message }) => [code, message]),
       [['StoreRefused', `schedule ${BAD} cannot fire: not this one`]],
     )
+    await pond.close()
+  })
+
+  test('fire: one that the store is busy with fires later, or half of its jobs at a time', async () => {
+    const busy = new MillpondError('StoreBusy', 'held')
+    let most = 100
+    const fired = new Map<string, number>()
+    const { pond, store } = await pondWith({
+      async fire(input, next) {
+        // Too much work for one call, and one schedule that somebody else holds.
+        if (input.firings.some(({ name }) => name === BAD)) throw busy
+        if (input.firings.reduce((sum, { jobs }) => sum + jobs.length, 0) > most) throw busy
+        for (const { name, jobs } of input.firings) fired.set(name, (fired.get(name) ?? 0) + jobs.length)
+        return next(input)
+      },
+    })
+    for (const name of ['n1', BAD]) await pond.schedule(name, 'every 1s', pond.queue('q'), 1, { missed: 'all' })
+    const errors: MillpondError[] = []
+    const scheduler = new Scheduler(store, (error) => errors.push(error))
+    const fire = async (now: number) => {
+      // Times in the past as a sweep of that moment would tell them.
+      const due = (await store.operations.schedules({ limit: 100 })).filter(
+        ({ nextAt }) => nextAt !== null && nextAt <= now,
+      )
+      await scheduler.fire({ now, due })
+    }
+    const start = Date.now()
+    await fire(start + 1_000)
+    most = 3
+    await fire(start + 9_000)
+    const count = fired.get('n1') ?? 0
+    assert.ok(count > 0 && count <= 3, `${count} jobs`)
+    assert.ok(!fired.has(BAD))
+    assert.deepEqual([...new Set(errors.map(({ message }) => message))], [`schedule ${BAD} fires later: held`])
     await pond.close()
   })
 

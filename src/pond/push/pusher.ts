@@ -118,7 +118,9 @@ export class Pusher {
   }
 
   async #storeUntilRefused(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const answers = await splitting(jobs, (some) => this.#store.operations.push({ jobs: some }), 'a push', true)
+    const answers = await splitting(jobs, (some) => this.#store.operations.push({ jobs: some }), 'a push', {
+      stops: true,
+    })
     return answers.map((answer) =>
       answer instanceof MillpondError ? { status: 'withheld', id: '', error: answer } : answer,
     )

@@ -64,7 +64,7 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
     /statement timeout/,
     'the server gave the call up at its deadline, three quarters of `timeout`; nothing was changed. It had too much to do, or waited',
   ],
-  [/^MP004/, /./, 'the claim took too long; its jobs are waiting again'],
+  [/^MP004/, /./, 'the claim took longer than half its lease and was undone: its jobs still wait'],
   [/^25006/, /./, 'the transaction or the server is read-only'],
   [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
 ]
