@@ -14,6 +14,7 @@ as $$
 declare
   v_held uuid[] := '{}';
   v_soon uuid[];
+  v_id   uuid;
 begin
   -- Nearly always no queue is like that.
   if not exists (select from millpond.queues where keep_done < 60000) then return; end if;
@@ -26,8 +27,13 @@ begin
         select queue from millpond.running where running.id = given.id
       ) as job join millpond.queues on queues.id = job.queue where queues.keep_done < 60000);
     exit when v_soon <@ v_held;
-    v_held := array(select id from millpond.waiting where id = any (v_soon) order by id for key share)
-      || array(select id from millpond.running where id = any (v_soon) order by id for key share);
+    v_held := '{}';
+    -- In the order of ids, whatever table they are in, as all who lock several.
+    foreach v_id in array array(select distinct id from unnest(v_soon) as given(id) order by id) loop
+      perform from millpond.waiting where id = v_id for key share;
+      if not found then perform from millpond.running where id = v_id for key share; end if;
+      if found then v_held := v_held || v_id; end if;
+    end loop;
   end loop;
   -- A claim passes over what is locked here, and may fall asleep.
   perform millpond.ring('work', name, false) from (

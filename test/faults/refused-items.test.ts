@@ -96,10 +96,17 @@ const PLACES: Record<string, { skip: string | false; place: (t: TestContext) => 
   },
 }
 
+/** Undefined also while the connection is made anew: Redis ends it at each refusal. */
+const found = (pond: Millpond, id: string): Promise<JobInfo | undefined> =>
+  pond.job(id).catch((error: unknown) => {
+    if (isMillpondError(error, 'StoreUnavailable')) return undefined
+    throw error
+  })
+
 const inState = async (pond: Millpond, id: string, state: string): Promise<JobInfo> => {
   let job: JobInfo | undefined
   const isThere = async () => {
-    job = await pond.job(id)
+    job = await found(pond, id)
     return job?.state === state
   }
   await until(isThere, `${id} is ${state}`)
@@ -116,7 +123,7 @@ async function pushed(pond: Millpond, attempts = 10): Promise<string[]> {
 async function othersEnd(pond: Millpond, ids: readonly string[], state: string): Promise<string> {
   const others = ids.filter((_, n) => n !== BAD)
   await until(async () => {
-    const jobs = await Promise.all(others.map((id) => pond.job(id)))
+    const jobs = await Promise.all(others.map((id) => found(pond, id)))
     return jobs.every((job) => job?.state === state)
   }, `99 are ${state}`)
   return ids[BAD] as string
