@@ -1,10 +1,10 @@
 -- extend: a worker is still at its jobs.
 -- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an
 --      array. logs: as of `complete`.
--- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
+-- Out: a text per claim: ok; held: another transaction has the job's row, and nothing was changed; stale; or cancelled where this very claim was ended by a cancel that is still known.
 -- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is
 --      about to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
---      Such a row counts as held: the next extension tells what became of it. Only the end of a claim locks a row like that. A push that
+--      Such a row is `held`: the next extension tells what became of it. Only the end of a claim locks a row like that. A push that
 --      needs the job to stay (`meet`, `hold_parents`) locks its row `for key share`, which an extension passes.
 
 create or replace function millpond.extend(
@@ -39,8 +39,9 @@ begin
       for no key update skip locked);
     -- Put in its place: appending would copy all of the array each time.
     v_at := v_at + 1;
-    if found or exists (select from running where id = held.id and fence = held.fence and queue + 0 = v_queue) then
-      v_outcomes[v_at] := 'ok';
+    if found then v_outcomes[v_at] := 'ok';
+    elsif exists (select from running where id = held.id and fence = held.fence and queue + 0 = v_queue) then
+      v_outcomes[v_at] := 'held';
     elsif exists (select from retired where id = held.id and fence = held.fence and queue + 0 = v_queue and state = 'cancelled') then
       v_outcomes[v_at] := 'cancelled';
     else

@@ -105,9 +105,13 @@ export class Leases {
         if (isFirst && isRefusal(outcome) && attempt.leaveOutReports(outcome)) marked.push(attempt)
         continue
       }
+      if (outcome === 'held') {
+        // Nothing was stored of it.
+        this.reportSoon()
+        continue
+      }
       // Another call may have overtaken this one, and the handler may have reported anew.
       if (attempt.unreported === extensions[index]?.progress) attempt.unreported = null
-      // The end of an attempt says all again: a row that a transaction of its own has locked takes no lines.
       if (outcome === 'ok' && attempt.isOpen) attempt.unsentLog?.sent(counts[index] ?? 0)
       if (outcome === 'ok') attempt.heldUntil = Math.max(attempt.heldUntil, heldUntil)
       else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))

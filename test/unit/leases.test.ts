@@ -96,3 +96,17 @@ test('a report goes with every extension until one that carried it is answered',
   pass(LEASE / 3)
   assert.deepEqual(call(4).progress, [null])
 })
+
+test('a report is sent again, soon, where another transaction has the job', async (t) => {
+  const { attempt, call, calls, pass, lost } = extending(t)
+  await call(0).answer('ok')
+  const { heldUntil } = attempt
+  attempt.unreported = report('1')
+  pass(LEASE / 3)
+  await call(1).answer('held')
+  assert.deepEqual([attempt.heldUntil, lost], [heldUntil, []])
+  pass(250)
+  assert.deepEqual(call(calls.length - 1).progress, [report('1')])
+  await call(calls.length - 1).answer('ok')
+  assert.equal(attempt.unreported, null)
+})

@@ -123,7 +123,9 @@ class ClaimedBatch implements Batch {
     const renewAt = performance.now() + LEASE / 2
     const items = this.#holdsOf(this.records).map((hold) => ({ ...hold, progress: null }))
     const outcomes = await this.#store.operations.extend({ queue: this.#queue, items, lease: LEASE })
-    const held = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'ok' ? id : [])))
+    const held = new Set(
+      items.flatMap(({ id }, index) => (outcomes[index] === 'ok' || outcomes[index] === 'held' ? id : [])),
+    )
     this.records = this.records.filter(({ id }) => held.has(id))
     this.renewAt = renewAt
   }

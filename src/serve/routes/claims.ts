@@ -104,6 +104,9 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
           lease,
           items: [{ id, fence, progress, ...logOf(log) }],
         })
+        if (outcome === 'held') {
+          throw new MillpondError('StoreBusy', 'another transaction has the job at the moment; nothing was changed')
+        }
         if (outcome !== 'cancelled') return outcome === 'ok' ? { id } : undefined
         throw new Refusal(409, 'The job was cancelled. Stop working on it.', { code: 'JobCancelled', members: { id } })
       },
