@@ -198,7 +198,10 @@ export interface Extension extends Hold {
 export type HoldOutcome = 'ok' | 'stale'
 /** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
 export type FailOutcome = 'retry' | 'dead' | 'stale'
-/** `held`: another transaction has the job, and nothing was changed. `cancelled`: stale, because a cancel has ended this claim. */
+/**
+ * `held`: another transaction has the job, and nothing was changed.
+ * `cancelled`: stale, because a cancel has ended this claim.
+ */
 export type ExtendOutcome = 'ok' | 'held' | 'stale' | 'cancelled'
 
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
