@@ -1,7 +1,8 @@
 -- extend: a worker is still at its jobs.
 -- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an
 --      array. logs: as of `complete`.
--- Out: a text per claim: ok; held: another transaction has the job's row, and nothing was changed; stale; or cancelled where this very claim was ended by a cancel that is still known.
+-- Out: a text per claim: ok; held: another transaction has the job's row, and nothing was changed; stale; or cancelled
+--      where this very claim was ended by a cancel that is still known.
 -- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is
 --      about to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
 --      Such a row is `held`: the next extension tells what became of it. Only the end of a claim locks a row like that. A push that
