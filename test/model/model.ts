@@ -425,7 +425,7 @@ export class Model extends ModelJobs {
         this.keys.leave(job, this.jobs, false, this.now)
         this.graph.ended.push({ id: job.id, isDone: false })
         this.graph.free(job)
-      } else this.keys.forget(job.id)
+      } else this.keys.forget(job)
     }
     return gone.length
   }

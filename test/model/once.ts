@@ -16,9 +16,9 @@ export class ModelKeys {
     this.remembered = this.remembered.filter(({ queue }) => queue !== name)
   }
 
-  /** Of a job that has ended and is removed. */
-  forget(id: string): void {
-    this.remembered = this.remembered.filter((one) => one.id !== id)
+  /** Of a job that has ended and is removed. Another job had its id before, perhaps with a key of its own. */
+  forget({ queue, key, id }: JobRecord): void {
+    this.remembered = this.remembered.filter((one) => one.queue !== queue || one.key !== key || one.id !== id)
   }
 
   find(queue: string, key: string | null, now: number): Remembered | undefined {
