@@ -36,6 +36,7 @@ import { EndingBatches } from './ending-batches.ts'
 import type { Isolated } from './isolated/index.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
+import { LateJobs } from './late-jobs.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
 import type { Replica } from './replica.ts'
@@ -59,6 +60,7 @@ export interface WorkerSettings extends RunnerSettings {
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = DEFAULTS.worker.poll
+const NONE_WANTED: Wanted = { limit: 0, minPriority: 0 }
 
 /** Who a worker belongs to. */
 export interface WorkerOwner {
@@ -81,6 +83,7 @@ export class Worker implements AsyncDisposable {
   readonly #recorder: HistogramRecorder
   readonly #claims: ClaimLoop
   readonly #buffer: JobBuffer
+  readonly #late = new LateJobs()
   readonly #prefetch: Prefetch
   readonly #slots: Slots
   readonly #starter: Starter
@@ -122,17 +125,14 @@ export class Worker implements AsyncDisposable {
     this.#events = attemptEvents(queue, emitter)
     this.#recorder = new HistogramRecorder(queue)
     this.#claims = new ClaimLoop({
-      wanted: () => this.#slots.wanted(),
+      wanted: () => (this.#late.areBack ? this.#slots.wanted() : NONE_WANTED),
       busy: () => this.#running.size + this.#buffer.size > 0,
       claim: (wanted) => this.#claim(wanted),
       arrived: (claimed, sentAt) => this.#jobsArrived(claimed, sentAt),
       trouble: (error) => this.#claimFailed(error),
     })
     const start = () => this.#starter.startInNewTick()
-    this.#buffer = new JobBuffer(window, start, (late) => {
-      emitter.emit('released', { queue, count: late.length })
-      this.#giveBack(late)
-    })
+    this.#buffer = new JobBuffer(window, start, (late) => this.#giveBackInOrder(late))
     this.#prefetch = new Prefetch(window)
     this.#slots = this.#slotsFor(handler)
     this.#starter = new Starter(this.#slots, () => this.#planFlushAndClaim())
@@ -278,12 +278,13 @@ export class Worker implements AsyncDisposable {
     if (jobs.length > 0) this.#leases.lasting(lease)
     const arrival: Arrival = { now, at: performance.now(), heldUntil: sentAt + lease }
     const attempts = jobs.map((job) => new Attempt(job, arrival))
-    this.#buffer.add(attempts)
     if (this.#claims.closed) {
-      this.#giveBack(this.#buffer.clear())
+      this.#giveBack([...this.#buffer.clear(), ...attempts])
       this.#resumeClose()
       return
     }
+    if (this.#late.areBehind(sentAt)) this.#giveBackInOrder(attempts)
+    else this.#buffer.add(attempts)
     // The next claim goes out before these handlers start, so that the store works while they do.
     this.#claims.claim()
     this.#starter.startInNewTick()
@@ -330,6 +331,12 @@ export class Worker implements AsyncDisposable {
     for (const attempt of attempts) this.#sendEnding(released(attempt))
   }
 
+  #giveBackInOrder(attempts: Attempt[]): void {
+    if (attempts.length > 0) this.#emitter.emit('released', { queue: this.queue, count: attempts.length })
+    this.#late.leave(attempts)
+    this.#giveBack(attempts)
+  }
+
   #sendEnding(ending: Untold): void {
     ending.attempt.end()
     this.#endings.add(ending)
@@ -342,6 +349,7 @@ export class Worker implements AsyncDisposable {
     if (isLate && outcome !== 'stale') this.#finished++
     if (ending.kind === 'complete' && outcome !== 'stale') this.#owner.completed(ending.id, ending.result)
     this.#events.ended(ending, outcome)
+    if (this.#late.back(ending.attempt)) this.#planFlushAndClaim()
     this.#resumeClose()
   }
 
