@@ -11,6 +11,7 @@ import type {
   ClaimedJob,
   ClaimRequest,
   Completion,
+  EntriesPage,
   ExtendOutcome,
   Extension,
   FailOutcome,
@@ -18,9 +19,14 @@ import type {
   FinalState,
   HoldOutcome,
   JobRecord,
+  JournalItem,
+  JournalOutcome,
   NewJob,
   PushOutcome,
   Release,
+  ReleaseOutcome,
+  SignalItem,
+  SignalOutcome,
 } from './values/jobs/records.ts'
 import type {
   BulkRequest,
@@ -87,10 +93,16 @@ export interface Operations {
   complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
   /** Ends claims as failed. */
   fail(input: OfQueue<Failure>): Promise<FailOutcome[]>
-  /** Gives claims back: the job waits at its old place, and the claim does not count as an attempt. */
-  release(input: OfQueue<Release>): Promise<HoldOutcome[]>
+  /** Gives claims back: the job waits at its old place, or is parked, and the claim does not count as an attempt. */
+  release(input: OfQueue<Release>): Promise<ReleaseOutcome[]>
   /** Extends leases, keeps progress and adds to logs. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
+  /** Adds entries to the journals of claimed jobs: contract/steps.md. Those whose names are there already are left out. */
+  journal(input: OfQueue<JournalItem>): Promise<JournalOutcome[]>
+  /** The entries of jobs, from behind a number on; about 4 MiB. @returns null: the store does not know the job */
+  entries(input: { items: readonly { id: string; after: number }[] }): Promise<(EntriesPage | null)[]>
+  /** Adds an entry from outside to the journals of live jobs; parked ones wait then. */
+  signal(input: { items: readonly SignalItem[] }): Promise<SignalOutcome[]>
   /**
    * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten; and
    * tells which schedules are due. Any number of processes may sweep.
@@ -190,6 +202,8 @@ export interface Capabilities {
   results: boolean
   /** The log of a job is kept. Where false, its lines are dropped. */
   logs: boolean
+  /** Jobs have journals: `journal`, `entries`, `signal`, `park` of a release. */
+  steps: boolean
   /** `running` of a queue. */
   limits: boolean
   /** `rate` of a queue, `pause` of a release. */

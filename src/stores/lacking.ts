@@ -34,7 +34,10 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
     once: jobs.some(hasOnce) && 'a key that does more',
   }),
   claim: ({ minPriority = 0 }) => ({ priorities: minPriority > 0 && 'minPriority' }),
-  release: ({ items }) => ({ rates: items.some(({ pause = 0 }) => pause > 0) && 'a pause' }),
+  release: ({ items }) => ({
+    rates: items.some(({ pause = 0 }) => pause > 0) && 'a pause',
+    steps: items.some(({ park }) => park !== undefined) && 'a job that waits in its handler',
+  }),
   restore: ({ records }) => ({ restore: 'restore', keys: records.some(({ key }) => key !== null) && 'a key' }),
   cancel: () => ({ cancel: 'cancel' }),
   update: () => ({ update: 'update' }),
@@ -72,6 +75,7 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ find: left('find', 'find'), ahead: left('find', 'ahead'), bulk: left('lists', 'bulk') },
     ...{ declare: left('schedules', 'schedules'), schedules: left('schedules', 'schedules') },
     ...{ pauseSchedule: left('schedules', 'schedules'), removeSchedule: left('schedules', 'schedules') },
+    ...{ journal: left('steps', 'steps'), entries: left('steps', 'steps'), signal: left('steps', 'signals') },
     ...{ fire: left('schedules', 'schedules'), relatives: left('graphs', 'relatives') },
     ...store.operations,
   }
@@ -85,3 +89,9 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
 }
 
 const isCapability = (known: Capabilities, name: string): name is keyof Capabilities => Object.hasOwn(known, name)
+
+/** Of a store whose jobs have no journals. */
+export function withoutSteps(name: string): Pick<Operations, 'journal' | 'entries' | 'signal'> {
+  const lacks = (what: string) => (): Promise<never> => Promise.reject(lacking({ name }, 'steps', what))
+  return { journal: lacks('steps'), entries: lacks('steps'), signal: lacks('signals') }
+}

@@ -9,12 +9,13 @@
 import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
-import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
+import type { FailOutcome, ReleaseOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 import { substituteFor, type Untold } from './ending.ts'
 
-export type EndingOutcome = HoldOutcome | FailOutcome
+export type EndingOutcome = ReleaseOutcome | FailOutcome
+type Told = Exclude<EndingOutcome, 'full'>
 
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
@@ -25,7 +26,7 @@ const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 export class EndingBatches {
   readonly #store: Store
   readonly #queue: string
-  readonly #told: (ending: Untold, outcome: EndingOutcome) => void
+  readonly #told: (ending: Untold, outcome: Told) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Untold[] = []
   /**
@@ -43,7 +44,7 @@ export class EndingBatches {
   constructor(
     store: Store,
     queue: string,
-    told: (ending: Untold, outcome: EndingOutcome) => void,
+    told: (ending: Untold, outcome: Told) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
@@ -108,7 +109,8 @@ export class EndingBatches {
       const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
       for (const [index, ending] of endings.entries()) {
         const outcome = outcomes[index] ?? 'stale'
-        if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
+        if (outcome === 'full') this.#refused(ending, tooManySteps(ending.id))
+        else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
         else {
           failure ??= outcome

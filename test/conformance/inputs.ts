@@ -15,6 +15,7 @@ const INPUTS: { [Name in OperationName]?: Fields } = {
     fail: QUEUE,
     release: QUEUE,
     extend: QUEUE,
+    journal: QUEUE,
   },
   ...{ list: QUEUE, groups: QUEUE, bulk: QUEUE },
   claim: { ...QUEUE, worker: 'w', limit: 100, lease: 60_000 },
@@ -41,12 +42,17 @@ const SCHEDULED: Fields = {
   ...{ ...QUEUE, priority: 4, key: null, group: null, cost: 1, attempts: 3, timeout: null },
   data: { encoding: 'json', body: 'null' },
 }
+const ENTRY: Fields = { meta: '{}', body: null }
+const PARK: Fields = { until: null, signals: 0, after: [], entries: [], reason: '{}' }
 const FIRING: Fields = { version: '1', next: null, jobs: [] }
 const ITEMS: { [name: string]: Fields } = {
   'push.jobs': JOB,
   'complete.items': { result: null },
+  'journal.items': {},
+  'release.items': {},
   'fail.items': { error: { code: 'HandlerFailed', name: 'Error', message: 'it failed' } },
   'extend.items': { progress: null },
+  'signal.items': ENTRY,
   'restore.records': RECORD,
   'heartbeat.workers': WORKER,
   'declare.schedules': SCHEDULE,
@@ -75,9 +81,13 @@ export function inputOf(op: OperationName, given: Fields, cursors: ReadonlyMap<s
   return input
 }
 
-/** What schedules and firings hold has defaults, too. */
+/** What schedules, firings, journals and parks hold has defaults, too. */
 function nested(fields: Fields): Fields {
-  const { job, jobs } = fields
+  const { job, jobs, entries, park } = fields
+  if (Array.isArray(entries)) {
+    return { ...fields, entries: entries.map((each) => ({ ...ENTRY, ...fieldsOf(each) })) }
+  }
+  if (park !== undefined) return { ...fields, park: nested({ ...PARK, ...fieldsOf(park) }) }
   if (job !== undefined) return { ...fields, job: { ...SCHEDULED, ...fieldsOf(job) } }
   return Array.isArray(jobs) ? { ...fields, jobs: jobs.map((each) => ({ ...JOB, ...fieldsOf(each) })) } : fields
 }

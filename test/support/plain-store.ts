@@ -20,6 +20,7 @@ const CAPABILITIES: Capabilities = {
     graphs: false,
     results: false,
     logs: false,
+    steps: false,
     limits: false,
     rates: false,
     groups: false,
@@ -200,6 +201,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
     ...{ groups: lacks('groups'), workers: lacks('workers') },
     ...{ declare: lacks('schedules'), schedules: lacks('schedules'), fire: lacks('schedules') },
     ...{ pauseSchedule: lacks('schedules'), removeSchedule: lacks('schedules'), relatives: lacks('graphs') },
+    ...{ journal: lacks('steps'), entries: lacks('steps'), signal: lacks('steps') },
   }
 
   const store: Store = {

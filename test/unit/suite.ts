@@ -19,6 +19,7 @@ const CAPABILITIES: Partial<Capabilities> = {
     once: true,
     results: true,
     logs: true,
+    steps: true,
     limits: true,
     rates: true,
   },

@@ -108,6 +108,20 @@ export class Graph {
     return failed
   }
 
+  /** A running job waits until these have ended. @returns whether any of them has not */
+  waitAgain(job: Job, after: readonly string[]): boolean {
+    const live = after.map((id) => this.#state.jobs.get(id)).filter((one) => one !== undefined && !isFinal(one.state))
+    if (live.length === 0) return false
+    const links = new Links('run', job.links)
+    job.links = links
+    for (const parent of live) {
+      if (parent === undefined) continue
+      link(parent, job)
+      links.open.add(parent.id)
+    }
+    return true
+  }
+
   /** All who wait for that job wait for this one too. */
   partOf(job: Job, id: string): void {
     for (const child of this.#state.jobs.get(id)?.links?.children ?? []) {

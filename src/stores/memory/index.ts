@@ -29,6 +29,7 @@ const CAPABILITIES: Capabilities = {
     graphs: true,
     results: true,
     logs: true,
+    steps: true,
     limits: true,
     rates: true,
     groups: true,

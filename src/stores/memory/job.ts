@@ -22,6 +22,7 @@ import type {
 } from '../../values/jobs/records.ts'
 import { copyBody, copyEncoded } from '../jobs.ts'
 import type { IdRange, Indexed } from './id-index.ts'
+import { Journal } from './journal.ts'
 
 /**
  * Times inside the memory store are milliseconds since this moment. V8 keeps such small integers in the job itself, where
@@ -76,6 +77,10 @@ export class Job implements Linked<Job>, Indexed<Job> {
   followDue: number | null = null
   /** To its parents and children; null: it never had any. */
   links: Links | null = null
+  /** null: it has no entries. */
+  journal: Journal | null = null
+  /** What it waits for, of a parked job; null: it is not parked. */
+  parked: string | null = null
 
   /** @param defaults the queue's, for jobs without limits of their own */
   constructor(
@@ -115,6 +120,11 @@ export class Job implements Linked<Job>, Indexed<Job> {
     this.result = copyEncoded(record.result)
     this.error = copyError(record.error)
     if (record.log !== undefined) this.addLog(record.log)
+    if (record.entries !== undefined && record.entries.length > 0) {
+      this.journal = new Journal()
+      this.journal.add(record.entries)
+    }
+    this.parked = record.parked ?? null
     if (record.unique !== undefined) this.unique = { ...record.unique }
   }
 
@@ -146,6 +156,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
       result: copyEncoded(this.result),
       error: copyError(this.error),
       ...(this.log !== null && { log: [...this.log] }),
+      ...(this.journal !== null && { journal: this.journal.size }),
+      ...(this.parked !== null && { parked: this.parked }),
       ...(this.unique !== null && { unique: { ...this.unique } }),
       ...(this.followDue !== null && { follows: true }),
       ...(this.state === 'blocked' && { waitsFor: this.links?.open.size ?? 0 }),
@@ -157,15 +169,18 @@ export class Job implements Linked<Job>, Indexed<Job> {
 /** To its parents and children. `links.ts` makes them. */
 export class Links {
   /** That are in the store, by id. */
-  readonly parents = new Map<string, Job>()
+  readonly parents: Map<string, Job>
   /** In the order in which the links were made. */
-  readonly children = new Set<Job>()
+  readonly children: Set<Job>
   /** The ids of those that it waits for. A restored job may wait for one that is not in the store. Empty: it is not blocked. */
   readonly open = new Set<string>()
   readonly onDead: OnDead
 
-  constructor(onDead: OnDead) {
+  /** @param before the links that the job had until now, all of them closed */
+  constructor(onDead: OnDead, before: Links | null = null) {
     this.onDead = onDead
+    this.parents = before?.parents ?? new Map()
+    this.children = before?.children ?? new Set()
   }
 }
 
@@ -187,6 +202,7 @@ export class Claim implements ClaimedJob {
   readonly pushedAt: number
   readonly dueAt: number
   readonly data: Encoded
+  readonly journal?: number
 
   constructor(job: Job) {
     this.#job = job
@@ -202,6 +218,7 @@ export class Claim implements ClaimedJob {
     this.pushedAt = ORIGIN + job.pushedAt
     this.dueAt = ORIGIN + job.dueAt
     this.data = { encoding: job.encoding, body: copyBody(job.body) }
+    if (job.journal !== null) this.journal = job.journal.size
   }
 
   get job(): Job {

@@ -183,6 +183,7 @@ export class MemoryQueue {
     else this.waiting.remove(job)
     this.#throttle.start(this.settings.rate, now, job.cost)
     job.state = 'running'
+    job.parked = null
     job.fence++
     job.attempt++
     job.startedAt = now
@@ -212,11 +213,21 @@ export class MemoryQueue {
     this.scheduled.add(job)
   }
 
+  /** A running job waits for others. */
+  block(job: Job): void {
+    this.#leave(job)
+    job.state = 'blocked'
+    let before = this.blocked.last
+    while (before !== null && before.place > job.place) before = before.prev
+    this.blocked.insertAfter(before, job)
+  }
+
   /** From any live state. */
   finish(job: Job, state: FinalState, now: number): void {
     this.#leave(job)
     if (job.key !== null) this.once.end(job, this.keys, this.scheduled, now, state !== 'cancelled')
     job.state = state
+    job.parked = null
     job.finishedAt = now
     job.ending = ++this.#endings
     this.totals[state]++

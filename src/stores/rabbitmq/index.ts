@@ -24,7 +24,16 @@ import { Topology } from './topology.ts'
 const CAPABILITIES: Capabilities = {
   ...{ durable: true, shared: true, pipelined: true, delays: true, priorities: true, restore: true },
   ...{ transactions: false, replicas: false, spill: false, settings: false, keys: false, once: false, graphs: false },
-  ...{ results: false, logs: false, limits: false, rates: false, groups: false, counts: false, histograms: false },
+  ...{
+    results: false,
+    logs: false,
+    steps: false,
+    limits: false,
+    rates: false,
+    groups: false,
+    counts: false,
+    histograms: false,
+  },
   ...{ find: false, lists: false, text: false, cancel: false, update: false, requeue: false, remove: false },
   ...{ workers: false, schedules: false, bounded: false },
 }

@@ -29,7 +29,16 @@ import { checkVersion } from './version.ts'
 
 const CAPABILITIES: Capabilities = {
   ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false, spill: false },
-  ...{ settings: true, delays: true, priorities: true, keys: true, once: true, results: true, logs: true },
+  ...{
+    settings: true,
+    delays: true,
+    priorities: true,
+    keys: true,
+    once: true,
+    results: true,
+    logs: true,
+    steps: false,
+  },
   ...{ graphs: true, limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
   ...{ counts: true, histograms: true, workers: true, schedules: true, bounded: false },

@@ -60,6 +60,7 @@ function operationsOf(members: Members): Operations {
     fail: (input) => of(input).call((operations) => operations.fail(input)),
     release: (input) => of(input).call((operations) => operations.release(input)),
     extend: (input) => of(input).call((operations) => operations.extend(input)),
+    journal: (input) => of(input).call((operations) => operations.journal(input)),
     list: (input) => of(input).call((operations) => operations.list(input)),
     groups: (input) => of(input).call((operations) => operations.groups(input)),
     bulk: (input) => of(input).call((operations) => operations.bulk(input)),
@@ -67,6 +68,14 @@ function operationsOf(members: Members): Operations {
     find: (input) => members.byId(input.ids.length, (operations) => operations.find(input)),
     cancel: (input) => members.byId(input.ids.length, (operations) => operations.cancel(input)),
     update: (input) => members.byId(input.items.length, (operations) => operations.update(input)),
+    entries: (input) => members.byId(input.items.length, (operations) => operations.entries(input)),
+    async signal({ items }) {
+      const told = await members.byId(items.length, async (operations) => {
+        const answers = await operations.signal({ items })
+        return answers.map((answer) => (answer.status === 'none' ? null : answer))
+      })
+      return items.map((item, at) => told[at] ?? { status: 'none', id: 'id' in item ? item.id : null })
+    },
     relatives: (input) => members.byId(input.ids.length, (operations) => operations.relatives(input)),
     async ahead(input) {
       const [before = null] = await members.byId(1, async (operations) => [await operations.ahead(input)])

@@ -43,6 +43,13 @@ type Handlers = {
 const HANDLERS: Handlers = {
   ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, bulk, restore },
   relatives: () => Promise.reject(lacking(NAMED, 'graphs', 'relatives')),
+  journal: () => Promise.reject(lacking(NAMED, 'steps', 'steps')),
+  entries: () => Promise.reject(lacking(NAMED, 'steps', 'steps')),
+  signal: () => Promise.reject(lacking(NAMED, 'steps', 'signals')),
+  release: (_, input, next) =>
+    input.items.some(({ park }) => park !== undefined)
+      ? Promise.reject(lacking(NAMED, 'steps', 'a job that waits in its handler'))
+      : next(input),
   configure: (spill, input, next) => telling(spill, input.queue, () => next(input)),
   limitGroup: (spill, input, next) => telling(spill, input.queue, () => next(input)),
 }
@@ -91,7 +98,7 @@ export async function spillOver(memory: Store, state: MemoryState, durable: Stor
   }
   return {
     ...wrapped,
-    capabilities: { ...memory.capabilities, spill: true, once: false, graphs: false },
+    capabilities: { ...memory.capabilities, spill: true, once: false, graphs: false, steps: false },
     // A slow spill store delays the pushes of its own queue alone.
     laneOf: ({ queue, spill }) => (spill ? queue : ''),
     listen(listener) {

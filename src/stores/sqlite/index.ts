@@ -33,6 +33,7 @@ const CAPABILITIES: Capabilities = {
     graphs: true,
     results: true,
     logs: true,
+    steps: false,
     limits: true,
     rates: true,
     groups: true,

@@ -113,6 +113,58 @@ export interface PushOutcome {
   error?: MillpondError
 }
 
+/** Of a job's journal: contract/steps.md. */
+export interface NewEntry {
+  /** `=` or `+` and the key of a step; or `!`, the name of a signal, `/` and a UUID. */
+  name: string
+  /** JSON: what kind of step it is, and when it was. */
+  meta: string
+  body: Encoded | null
+}
+export interface Entry extends NewEntry {
+  /** Its number, from 1, in the order in which they came; with gaps. */
+  n: number
+}
+/** A job that waits without a worker: contract/steps.md, "park". */
+export interface Park {
+  /** When it goes on at the latest, in milliseconds since 1970; null: at no time that anybody knows of. */
+  until: number | null
+  /** How many signals the worker knows: if there are more, the job goes on at once. */
+  signals: number
+  /** It waits until these jobs have ended. */
+  after: readonly string[]
+  /** Added to the journal before. */
+  entries: readonly NewEntry[]
+  /** What it waits for, as JSON. */
+  reason: string
+}
+
+/** Entries that a claim adds to the journal of its job. */
+export interface JournalItem extends Hold {
+  entries: readonly NewEntry[]
+}
+/** `full`: the journal would outgrow a bound, and nothing was added. */
+export type JournalOutcome = HoldOutcome | 'full'
+
+/** A signal for a live job, which is named by its id, or by its queue and key. */
+export type SignalItem = NewEntry & ({ id: string } | { queue: string; key: string })
+/**
+ *   ok     the job has it
+ *   ended  the job has ended
+ *   full   its journal would outgrow a bound
+ *   none   there is no such job
+ */
+export interface SignalOutcome {
+  status: 'ok' | 'ended' | 'full' | 'none'
+  id: string | null
+}
+
+/** Entries of a job from behind a number on; `more`: there are further ones. */
+export interface EntriesPage {
+  entries: Entry[]
+  more: boolean
+}
+
 export interface ClaimRequest {
   queue: string
   /** The worker's id, for people to read. */
@@ -144,6 +196,8 @@ export interface ClaimedJob {
   /** When this attempt was due, by the same clock. */
   dueAt: number
   data: Encoded
+  /** How many entries its journal has; unset: it has none. */
+  journal?: number
   /** Only of RabbitMQ: the headers of a message that another program published, and its properties. */
   headers?: Readonly<Record<string, unknown>>
 }
@@ -188,6 +242,8 @@ export interface Failure extends Hold {
 export interface Release extends Hold {
   /** Milliseconds for which no job of its group is claimed, or none of the queue if it has no group; 0: not paused. 0 unless set. */
   pause?: number
+  /** It is not given back, but waits for something. Needs the capability `steps`. */
+  park?: Park
 }
 export interface Extension extends Hold {
   /** What the handler last reported; null: nothing new, and the last report stays. */
@@ -196,6 +252,8 @@ export interface Extension extends Hold {
 
 /** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
 export type HoldOutcome = 'ok' | 'stale'
+/** `full`: of a park, whose entries would outgrow the bounds of a journal. */
+export type ReleaseOutcome = HoldOutcome | 'full'
 /** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
 export type FailOutcome = 'retry' | 'dead' | 'stale'
 /**
@@ -246,4 +304,10 @@ export interface JobRecord {
   after?: readonly string[]
   /** true: it waits for the end of the job that has its key. `dueAt` is then the time from which it may start. */
   follows?: boolean
+  /** How many entries its journal has; unset: none. */
+  journal?: number
+  /** Of a parked job: what it waits for, as its last park said. */
+  parked?: string
+  /** Only for `restore`: its journal. */
+  entries?: readonly NewEntry[]
 }

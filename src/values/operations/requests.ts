@@ -74,7 +74,8 @@ export interface GroupLimitsChange {
   limits: GroupLimits | null
 }
 
-export type RequeueRequest = { ids: readonly string[] } | RequeueDeadRequest
+/** `forget`: their journals lose the worker's entries from this number on. Unset: none. */
+export type RequeueRequest = { ids: readonly string[]; forget?: number } | RequeueDeadRequest
 
 /** Of a queue's dead jobs, longest dead first. */
 export interface RequeueDeadRequest {

@@ -107,6 +107,17 @@ export const DEFAULTS = {
   payload: {
     max: 1_048_576,
   },
+  steps: {
+    entries: 10_000,
+    bytes: 16_777_216,
+    page: 4_194_304,
+    name: 512,
+    meta: 65_536,
+    body: 1_048_576,
+    key: 200,
+    shortSleep: 1000,
+    shortRetry: 5000,
+  },
   log: {
     lines: 100,
     bytes: 65_536,

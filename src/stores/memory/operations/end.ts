@@ -1,10 +1,18 @@
 import type { OfQueue } from '../../../store.ts'
-import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../values/jobs/records.ts'
+import type {
+  Completion,
+  FailOutcome,
+  Failure,
+  HoldOutcome,
+  Release,
+  ReleaseOutcome,
+} from '../../../values/jobs/records.ts'
 import { delayAfter } from '../../../values/settings/backoff.ts'
 import { SOON } from '../../bells.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
+import { park } from './journal.ts'
 
 export function complete(state: MemoryState, { queue: name, items }: OfQueue<Completion>): HoldOutcome[] {
   const now = state.now()
@@ -44,13 +52,14 @@ export function fail(state: MemoryState, { queue: name, items }: OfQueue<Failure
   })
 }
 
-export function release(state: MemoryState, { queue: name, items }: OfQueue<Release>): HoldOutcome[] {
+export function release(state: MemoryState, { queue: name, items }: OfQueue<Release>): ReleaseOutcome[] {
   const now = state.now()
   const queue = state.queues.get(name)
   return items.map((given) => {
     const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
     if (given.log) job.addLog(given.log)
+    if (given.park) return park(state, queue, job, given.park)
     if (given.pause) queue.pause(job, now, given.pause)
     else queue.giveBackStart(job, now)
     // As if the claim had never been; its fence alone stays used up.

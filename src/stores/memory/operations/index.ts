@@ -7,6 +7,7 @@ import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
+import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
 import { relatives } from './relatives.ts'
@@ -38,6 +39,9 @@ export function operationsOf(state: MemoryState): Operations {
     fail: on(fail),
     release: on(release),
     extend: on(extend),
+    journal: on(journal),
+    entries: on(entries),
+    signal: on(signal),
     sweep: on(sweep),
     cancel: on(cancel),
     update: on(update),

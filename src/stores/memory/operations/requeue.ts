@@ -16,6 +16,7 @@ export function requeue(state: MemoryState, request: RequeueRequest): Requeued {
     if (job?.state !== 'dead' && job?.state !== 'cancelled') continue
     if (job.finishedAt > last || (job.finishedAt === last && job.dueAt >= last)) continue
     if (!state.findOrCreate(job.queue).requeue(job, now)) continue
+    if ('ids' in request && request.forget !== undefined) job.journal?.forget(request.forget)
     state.bells.ring('work', job.queue)
     requeued++
   }

@@ -1,4 +1,5 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
+import { withoutSteps } from '../../lacking.ts'
 import type { Operations } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
@@ -24,6 +25,7 @@ export function operationsOf(context: StoreContext): Operations {
   const operation = <In, Out>(run: (context: StoreContext, input: In) => Promise<Out>) =>
     context.calls.operation((input: In) => run(context, input))
   return {
+    ...withoutSteps('postgres'),
     configure: operation(configure),
     limitGroup: operation(limitGroup),
     settings: operation(settings),

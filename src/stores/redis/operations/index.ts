@@ -1,4 +1,5 @@
 /** The operations: a line for each, as contract/operations.md has them. */
+import { withoutSteps } from '../../lacking.ts'
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
@@ -28,6 +29,7 @@ export function operationsOf(context: StoreContext): Operations {
       return operation(context, input)
     }
   return {
+    ...withoutSteps('redis'),
     configure: of<'configure'>(configure),
     limitGroup: of<'limitGroup'>(limitGroup),
     settings: of<'settings'>(settings),

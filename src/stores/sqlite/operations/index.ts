@@ -1,4 +1,5 @@
 /** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
+import { withoutSteps } from '../../lacking.ts'
 import type { Operations } from '../../../store.ts'
 import { copyEncoded } from '../../jobs.ts'
 import type { ThreadClient } from '../connection/client.ts'
@@ -6,6 +7,7 @@ import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
 
 export function operationsOf(client: ThreadClient): Operations {
   return {
+    ...withoutSteps('sqlite'),
     configure: (input) => client.call('configure', input),
     limitGroup: (input) => client.call('limitGroup', input),
     settings: (input) => client.call('settings', input),
