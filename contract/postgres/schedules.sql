@@ -159,10 +159,13 @@ begin
   perform read_committed();
   perform enter_rooms(array(
     select distinct given.jobs -> 0 ->> 'queue' from json_to_recordset(fire.firings) as given(jobs json)));
+  -- Calls take the schedules in one order. Whose jobs get the last room goes by the order of the call.
+  perform from schedules as each where each.name in (select given.name from json_to_recordset(fire.firings) as given(name text))
+  order by each.name for no key update;
   for item in
     select given.* from rows from (
       json_to_recordset(fire.firings) as (name text, version text, expected bigint, next bigint, jobs json)
-    ) with ordinality as given(name, version, expected, next, jobs, nth) order by name collate "C", nth
+    ) with ordinality as given(name, version, expected, next, jobs, nth) order by nth
   loop
     begin
       update schedules as each set

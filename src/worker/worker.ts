@@ -228,7 +228,7 @@ export class Worker implements AsyncDisposable {
 
   #poll(): void {
     this.wake()
-    this.#sendFigures()
+    void this.#sendFigures()
   }
 
   /**
@@ -384,16 +384,13 @@ export class Worker implements AsyncDisposable {
     }
     for (const attempt of [...this.#running]) this.#stopAndRelease(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
+    const left = Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait))
     const told = this.#endings.flushed()
-    const patience = setTimeout(
-      () => this.#endings.abandon(),
-      Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait)),
-    )
-    await told
+    const patience = setTimeout(() => this.#endings.abandon(), left)
+    await Promise.all([told, within(left, this.#sendFigures())])
     clearTimeout(patience)
     clearInterval(this.#pollTimer)
     this.#leases.close()
-    this.#sendFigures()
     await this.#settings.replica?.close()
     await this.#settings.isolated?.close()
     this.#owner.removeWorker(this)
@@ -414,11 +411,10 @@ export class Worker implements AsyncDisposable {
     if (this.#running.size === 0 && !this.#claims.underWay) this.#whenQuiet?.()
   }
 
-  #sendFigures(): void {
+  /** Never rejects: only figures for people are lost, and the claims and endings around them tell of the store's trouble. */
+  async #sendFigures(): Promise<void> {
     const slices = this.#recorder.take()
-    if (slices.length === 0) return
-    // Only figures for people are lost, and the store's trouble is already told by the claims and endings around it.
-    void splitting(slices, (some) => recorded(this.#store, some), 'recording figures')
+    if (slices.length > 0) await splitting(slices, (some) => recorded(this.#store, some), 'recording figures')
   }
 }
 

@@ -284,8 +284,8 @@ export class Driver {
       same(sure(children), sure(own?.children))
       // Parents that are gone may be there.
       same(
-        parents.filter((id) => theirs.includes(id) || this.#model.jobs.some((one) => one.id === id)),
-        theirs,
+        sure(parents).filter((id) => theirs.includes(id) || this.#model.jobs.some((one) => one.id === id)),
+        sure(theirs),
       )
       same(rest, job === undefined ? {} : { queue: job.queue, state: job.state, more: false })
       if (job?.state === 'blocked') same(onDead, job.onDead ?? 'cancel')

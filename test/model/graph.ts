@@ -74,12 +74,17 @@ export class ModelGraph {
     this.links = this.links.filter(({ parent, child, open }) => jobs.includes(child) && (open || isThere(parent)))
   }
 
-  /** `unsure`: children that may have ended before the job was there. A store may have forgotten that link. */
+  /** `unsure`: those of links whose child may have ended before its parent was there. A store may have forgotten these. */
   relatives(job: ModelJob): { parents: string[]; children: string[]; unsure: string[] } {
-    const parents = this.links.filter(({ child }) => child === job).map(({ parent }) => parent)
+    const isUnsure = ({ early, open }: Link) => early && !open
+    const above = this.links.filter(({ child }) => child === job)
     const below = this.links.filter(({ parent }) => parent === job.id)
+    const unsure = [
+      ...above.filter(isUnsure).map(({ parent }) => parent),
+      ...below.filter(isUnsure).map(({ child }) => child.id),
+    ]
+    const parents = above.map(({ parent }) => parent)
     const children = below.map(({ child }) => child.id)
-    const unsure = below.filter(({ early, open }) => early && !open).map(({ child }) => child.id)
     return { parents: parents.sort(), children: children.sort(), unsure }
   }
 
