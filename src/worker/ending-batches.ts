@@ -12,7 +12,7 @@ import { MillpondError } from '../values/errors/errors.ts'
 import type { FailOutcome, ReleaseOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
-import { substituteFor, type Untold } from './ending.ts'
+import { substituteFor, tooManySteps, type Untold } from './ending.ts'
 
 export type EndingOutcome = ReleaseOutcome | FailOutcome
 type Told = Exclude<EndingOutcome, 'full'>

@@ -1,6 +1,6 @@
 /** How an attempt ends. An ending that is `committed` reached the store in the handler's own transaction. */
 
-import type { MillpondError } from '../values/errors/errors.ts'
+import { MillpondError } from '../values/errors/errors.ts'
 import { safeText } from '../values/errors/safe-error.ts'
 import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
@@ -53,11 +53,20 @@ export function released(attempt: Attempt, pause = 0): Released {
 export function substituteFor(ending: Untold, error: MillpondError): Untold | undefined {
   const { attempt, log = [] } = ending
   if (log.length > 0 && attempt.leaveOutReports(error)) return { ...ending, log: linesOf(attempt) }
-  if (ending.kind === 'release' || (ending.kind === 'fail' && ending.isSubstitute)) return undefined
-  const what = ending.kind === 'complete' ? 'result' : 'error'
+  if ((ending.kind === 'release' && ending.park === undefined) || (ending.kind === 'fail' && ending.isSubstitute))
+    return undefined
+  const what = { complete: 'result', fail: 'error', release: 'waiting' }[ending.kind]
   const text = `the store cannot keep the ${what} of this attempt: ${safeText(error)}`
   const message = text.replaceAll(/[^ -~]/g, '?')
   return { ...failed(attempt, { code: error.code, name: 'MillpondError', message }, null), isSubstitute: true }
 }
+
+/** Of a park that the journal has no room for. */
+export const tooManySteps = (id: string): MillpondError =>
+  new MillpondError(
+    'StepsTooLarge',
+    `the steps of job ${id} would be over 10,000 entries or 16 MiB; nothing of this one was kept`,
+    { id },
+  )
 
 const linesOf = ({ unsentLog }: Attempt): readonly string[] | undefined => unsentLog?.lines

@@ -202,7 +202,7 @@ export class Claim implements ClaimedJob {
   readonly pushedAt: number
   readonly dueAt: number
   readonly data: Encoded
-  readonly journal?: number
+  declare readonly journal?: number
 
   constructor(job: Job) {
     this.#job = job

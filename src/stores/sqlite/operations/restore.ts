@@ -28,7 +28,15 @@ function restoreOne(context: StoreContext, record: JobRecord, endings: Endings):
 
 function store(context: StoreContext, record: JobRecord, endings: Endings, standing?: Standing): RestoreOutcome {
   const { statements, queues } = context
-  const { after: _, waitsFor: _open, onDead: _mode, journal: _count, parked: _parked, entries: _entries, ...kept } = record
+  const {
+    after: _,
+    waitsFor: _open,
+    onDead: _mode,
+    journal: _count,
+    parked: _parked,
+    entries: _entries,
+    ...kept
+  } = record
   const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, unique, follows, ...columns } =
     kept
   const queue = queues.findOrCreate(record.queue)
