@@ -20,7 +20,9 @@ import { type Duration, milliseconds } from '../values/time/duration.ts'
 import { Attempt } from '../worker/attempt.ts'
 import type { Ending } from '../worker/ending.ts'
 import { type RunnerTools, runnerTools } from '../worker/runner.ts'
+import type { StepCalls } from '../worker/steps/journal-calls.ts'
 import { type TestParent, testParents } from './parents.ts'
+import { type TestStep, TestSteps, type TestWait, waitsOf } from './test-steps.ts'
 
 /** What a job and its context show. */
 export interface TestJobOptions {
@@ -41,6 +43,8 @@ export interface TestJobOptions {
   timeout?: Duration | undefined
   /** What `ctx.parents` resolves to; none unless given. */
   parents?: readonly TestParent[] | undefined
+  /** What earlier attempts have kept of the job's steps; nothing by default. */
+  steps?: readonly TestStep[] | undefined
 }
 
 /** What the jobs of a call have in common. */
@@ -66,6 +70,7 @@ export const JOB_RULES: Rules<TestJobOptions> = {
   signal: isSignal,
   timeout: isDuration(),
   parents: (value) => Array.isArray(value) || 'an array of parents',
+  steps: (value) => Array.isArray(value) || 'an array of steps',
 }
 
 export const TRIAL_RULES: Rules<TrialOptions> = {
@@ -83,9 +88,10 @@ export interface HandlerReport<Result = unknown> {
    *   dead         the attempt has failed, and no other follows
    *   rateLimited  the job waits again, and its group or queue starts no job for `delay`
    *   released     of a batch with `tx`: the job waits again, and no attempt is counted, as another job of the batch could not be committed
+   *   parked       the job waits for what `waits` says, without a worker
    *   stopped      `signal` was aborted first
    */
-  outcome: 'done' | 'retry' | 'dead' | 'rateLimited' | 'released' | 'stopped'
+  outcome: 'done' | 'retry' | 'dead' | 'rateLimited' | 'released' | 'parked' | 'stopped'
   /** What the handler returned, as it is stored: a Date is its ISO text. */
   result: Stored<Result> | undefined
   /** What is stored of the error. */
@@ -96,6 +102,10 @@ export interface HandlerReport<Result = unknown> {
   progress: unknown[]
   /** Every line of `ctx.log`. */
   log: LogLine[]
+  /** What the steps of this run came to, by their names, as it is stored. */
+  steps: Record<string, unknown>
+  /** What a parked job waits for; empty otherwise. */
+  waits: TestWait[]
 }
 
 /** A job that the handler is to be given. */
@@ -109,6 +119,7 @@ interface Told {
   progress: unknown[]
   log: LogLine[]
   parents: readonly ParentJob[]
+  steps: TestSteps
   report: PromiseWithResolvers<HandlerReport>
 }
 
@@ -131,7 +142,8 @@ export class Trial {
     this.attempts = jobs.map(({ data, options }) => {
       const attempt = new Attempt(claimOf(data, options, maxPayload), arrival)
       const parents = testParents(options.parents ?? [], maxPayload)
-      this.#told.set(attempt, { progress: [], log: [], parents, report: Promise.withResolvers() })
+      const steps = new TestSteps(options.steps ?? [], maxPayload)
+      this.#told.set(attempt, { progress: [], log: [], parents, steps, report: Promise.withResolvers() })
       const { signal } = options
       if (signal !== undefined) this.#signals.set(signal, [...(this.#signals.get(signal) ?? []), attempt])
       return attempt
@@ -143,6 +155,7 @@ export class Trial {
       logSoon: () => this.#takeLines(),
       assertRates: () => {},
       parents: async (id: string) => this.#parentsOf(id),
+      steps: (attempt: Attempt) => this.#stepsOf(attempt),
     }
     const replica = reads === undefined ? undefined : { wait: async () => readsOf(reads) }
     const settings = { queue, maxPayload, backoff: undefined, transaction: tx !== undefined, schema, replica }
@@ -176,11 +189,11 @@ export class Trial {
     this.#report(attempt, { ...NOTHING, outcome: 'stopped' })
   }
 
-  #report(attempt: Attempt, report: Omit<HandlerReport, 'progress' | 'log'>): void {
+  #report(attempt: Attempt, report: Ended): void {
     if (!this.#open.delete(attempt)) return
     attempt.batch?.left(attempt)
     const told = this.#told.get(attempt)
-    told?.report.resolve({ ...report, progress: told.progress, log: told.log })
+    told?.report.resolve({ ...report, progress: told.progress, log: told.log, steps: told.steps.kept })
   }
 
   #takeProgress(): void {
@@ -197,6 +210,11 @@ export class Trial {
       attempt.unsentLog = undefined
       log.push(...lines.map(readLogLine))
     }
+  }
+
+  #stepsOf(attempt: Attempt): StepCalls {
+    const steps = this.#told.get(attempt)?.steps ?? new TestSteps([], this.#maxPayload)
+    return steps.calls(() => attempt.storeTime)
   }
 
   #parentsOf(id: string): ParentJob[] {
@@ -224,9 +242,10 @@ function claimOf(data: unknown, options: TestJobOptions, maxPayload: number): Cl
   }
 }
 
-const NOTHING = { result: undefined, error: undefined, delay: undefined }
+type Ended = Omit<HandlerReport, 'progress' | 'log' | 'steps'>
+const NOTHING = { result: undefined, error: undefined, delay: undefined, waits: [] }
 
-function reportOf(ending: Ending, maxPayload: number): Omit<HandlerReport, 'progress' | 'log'> {
+function reportOf(ending: Ending, maxPayload: number): Ended {
   switch (ending.kind) {
     case 'complete':
     case 'committed': {
@@ -235,7 +254,8 @@ function reportOf(ending: Ending, maxPayload: number): Omit<HandlerReport, 'prog
       return { ...NOTHING, outcome: 'done', result }
     }
     case 'release': {
-      const { pause = 0 } = ending
+      const { pause = 0, park } = ending
+      if (park !== undefined) return { ...NOTHING, outcome: 'parked', waits: waitsOf(park.reason) }
       // A handler's own pause is at least 1 ms.
       return pause === 0 ? { ...NOTHING, outcome: 'released' } : { ...NOTHING, outcome: 'rateLimited', delay: pause }
     }

@@ -4,11 +4,15 @@ import type { ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.
 import { encode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { ParentJob } from '../values/jobs/parent-jobs.ts'
-import { inThisContext } from '../values/runtime/async-context.ts'
 import type { Duration } from '../values/time/duration.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { Outcome } from './outcome.ts'
+import { HandlerSteps } from './steps/handler-steps.ts'
+import type { StepCalls } from './steps/journal-calls.ts'
+import type { Steps } from './steps/step-context.ts'
+import { IN_BATCH, WithSteps } from './steps/with-steps.ts'
+import { signalOf } from './stop-signal.ts'
 
 /** What the contexts of one worker have in common. */
 export interface ContextTerms {
@@ -22,16 +26,20 @@ export interface ContextTerms {
   assertRates(): void
   /** The parents of a job. @throws NotSupported, `Store…` */
   parents(id: string): Promise<ParentJob[]>
+  /** @throws NotSupported: the store keeps no steps */
+  steps(attempt: Attempt): StepCalls
 }
 
-export class AttemptContext implements Context {
+export class AttemptContext extends WithSteps implements Context {
   readonly #attempt: Attempt
   readonly #terms: ContextTerms
   readonly #transaction: StoreTransaction | undefined
   readonly #reads: ReplicaQuery | undefined
   #signal: AbortSignal | undefined
+  #steps: Steps | undefined
 
   constructor(attempt: Attempt, terms: ContextTerms, transaction?: StoreTransaction, reads?: ReplicaQuery) {
+    super()
     this.#attempt = attempt
     this.#terms = terms
     this.#transaction = transaction
@@ -73,6 +81,17 @@ export class AttemptContext implements Context {
     return Outcome.rateLimited(pause)
   }
 
+  protected steps(): Steps {
+    if (this.#attempt.batch !== undefined) throw new MillpondError('InvalidOption', IN_BATCH)
+    this.#steps ??= new HandlerSteps(this.#attempt, this.#terms.steps(this.#attempt))
+    return this.#steps
+  }
+
+  /** For a handler in another process. @throws NotSupported */
+  get stepCalls(): StepCalls {
+    return this.#terms.steps(this.#attempt)
+  }
+
   get tx(): TransactionQuery {
     return queryOf(this.#transaction, this.#attempt.stopped)
   }
@@ -81,18 +100,6 @@ export class AttemptContext implements Context {
     if (this.#reads !== undefined) return this.#reads
     throw new MillpondError('InvalidOption', 'ctx.replica needs a worker opened with replica')
   }
-}
-
-/** An attempt or a batch. */
-export interface Stoppable {
-  whenStopped(listener: (reason: MillpondError) => void): void
-}
-
-/** Aborted when it is stopped. Listeners run in the handler's asynchronous context, not in that of a caller who cancels a job. */
-export function signalOf(run: Stoppable): AbortSignal {
-  const controller = new AbortController()
-  run.whenStopped(inThisContext((reason: MillpondError) => controller.abort(reason)))
-  return controller.signal
 }
 
 /** @param stopped why the transaction takes no further statement */

@@ -19,6 +19,7 @@ import { UnsentLog } from '../values/jobs/job-log.ts'
 import type { ClaimedJob, Encoded } from '../values/jobs/records.ts'
 import type { Context } from './context.ts'
 import type { Deadline } from './deadline.ts'
+import type { Parked } from './steps/parking.ts'
 
 type AttemptState = 'buffered' | 'awaitingReplica' | 'running' | 'ending' | 'stopped'
 
@@ -69,6 +70,8 @@ export class Attempt implements Linked<Attempt> {
   deadline: Deadline | undefined
   /** What its handler was given. */
   context: Context | undefined
+  /** Its handler was told that the job is parked; undefined: it was not. */
+  parking: Parked | undefined
   /** With a batch handler, once it runs. */
   batch: AttemptBatch | undefined
 
@@ -92,11 +95,15 @@ export class Attempt implements Linked<Attempt> {
     return this.endedAt - this.startedAt
   }
 
-  /** Adds a line, with the time as the store's clock shows it. */
-  log(message: string, fields: unknown): void {
+  /** The time as the store's clock shows it, in milliseconds since 1970. */
+  get storeTime(): number {
     const { now, at } = this.#arrival
+    return Math.round(now + performance.now() - at)
+  }
+
+  log(message: string, fields: unknown): void {
     this.unsentLog ??= new UnsentLog()
-    this.unsentLog.add(this.claimed.attempt, Math.round(now + performance.now() - at), message, fields)
+    this.unsentLog.add(this.claimed.attempt, this.storeTime, message, fields)
     this.#isMarked = false
   }
 

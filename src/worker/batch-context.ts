@@ -2,10 +2,11 @@ import type { StoreTransaction, TransactionQuery } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { Job } from '../values/jobs/job.ts'
 import { shown } from '../values/time/duration.ts'
-import { AttemptContext, type ContextTerms, queryOf, signalOf } from './attempt-context.ts'
+import { AttemptContext, type ContextTerms, queryOf } from './attempt-context.ts'
 import type { Batch } from './batch.ts'
 import type { Context, Outcomes } from './context.ts'
 import { Outcome } from './outcome.ts'
+import { signalOf } from './stop-signal.ts'
 
 /**
  * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id. Other entries of a Map do not

@@ -2,6 +2,7 @@ import type { ReplicaQuery, TransactionQuery } from '../store.ts'
 import type { ParentJob } from '../values/jobs/parent-jobs.ts'
 import type { Duration } from '../values/time/duration.ts'
 import type { Outcome } from './outcome.ts'
+import type { Steps } from './steps/step-context.ts'
 
 /** How a handler ends a job otherwise than by a result or an error. Return or throw the outcome. */
 export interface Outcomes {
@@ -24,7 +25,7 @@ export interface Outcomes {
 }
 
 /** What a handler can do besides returning. */
-export interface Context extends Outcomes {
+export interface Context extends Outcomes, Steps {
   /**
    * Aborted when the attempt is over before the handler is. Its `reason` is a MillpondError: `StaleAttempt` (the lease was lost),
    * `JobCancelled`, `TimedOut`, or `Closed` (the worker's `close` has reached its `timeout`).

@@ -2,7 +2,7 @@
 
 import { MillpondError } from '../values/errors/errors.ts'
 import { safeText } from '../values/errors/safe-error.ts'
-import type { Completion, Encoded, Failure, HoldOutcome, JobError, Release } from '../values/jobs/records.ts'
+import type { Completion, Encoded, Failure, HoldOutcome, JobError, Park, Release } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
 
 export type Ending = Untold | Committed
@@ -44,6 +44,11 @@ export function failed(attempt: Attempt, error: JobError, delay: Failure['delay'
 export function released(attempt: Attempt, pause = 0): Released {
   const { claimed: claim } = attempt
   return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause, log: linesOf(attempt) }
+}
+
+/** The job is parked. */
+export function parked(attempt: Attempt, park: Park): Released {
+  return { ...released(attempt), park }
 }
 
 /**

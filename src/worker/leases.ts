@@ -16,7 +16,7 @@ const REPORT_AFTER = DEFAULTS.worker.reportAfter
 const LOG_AFTER = DEFAULTS.worker.logAfter
 
 /** What lease renewal needs of its worker. */
-interface LeaseHolder {
+export interface LeaseHolder {
   held(): Attempt[]
   lost(attempt: Attempt, reason: MillpondError): void
   trouble(error: MillpondError): void
@@ -126,7 +126,7 @@ export class Leases {
   }
 }
 
-function lossOf({ claimed: { id, attempt } }: Attempt, queue: string, cancelled: boolean): MillpondError {
+export function lossOf({ claimed: { id, attempt } }: Attempt, queue: string, cancelled: boolean): MillpondError {
   if (cancelled) return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
   const message = `attempt ${attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`
   return new MillpondError('StaleAttempt', message, { id, queue })

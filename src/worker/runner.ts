@@ -7,11 +7,12 @@ import { MillpondError } from '../values/errors/errors.ts'
 import type { PondEmitter } from '../values/jobs/events.ts'
 import { Job } from '../values/jobs/job.ts'
 import type { Attempt } from './attempt.ts'
-import type { ContextTerms, Stoppable } from './attempt-context.ts'
+import type { ContextTerms } from './attempt-context.ts'
 import { Deadline } from './deadline.ts'
 import type { Committed, Completed, Ending } from './ending.ts'
 import { type EndingSettings, endingRules } from './ending-rules.ts'
 import type { Replica } from './replica.ts'
+import type { Stoppable } from './stop-signal.ts'
 
 export interface RunnerSettings extends EndingSettings {
   /** Complete in the handler's own transaction. */

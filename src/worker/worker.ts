@@ -44,6 +44,7 @@ import { type RunnerSettings, runnerTools } from './runner.ts'
 import { type Handler, singleRunner } from './single-runner.ts'
 import { singleSlots } from './single-slots.ts'
 import { type Slots, Starter, type Wanted } from './starter.ts'
+import { JournalCalls } from './steps/journal-calls.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
 export interface WorkerSettings extends RunnerSettings {
@@ -90,6 +91,7 @@ export class Worker implements AsyncDisposable {
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
   readonly #leases: Leases
+  readonly #journals: JournalCalls
   readonly #endings: EndingBatches
   /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
   #cancelBells = 0
@@ -135,6 +137,10 @@ export class Worker implements AsyncDisposable {
     this.#buffer = new JobBuffer(window, start, (late) => this.#giveBackInOrder(late))
     this.#prefetch = new Prefetch(window)
     this.#slots = this.#slotsFor(handler)
+    this.#journals = new JournalCalls(store, queue, {
+      lost: (attempt, reason) => this.#claimLost(attempt, reason),
+      trouble,
+    })
     this.#starter = new Starter(this.#slots, () => this.#planFlushAndClaim())
     this.#leases = new Leases(store, queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
@@ -211,6 +217,10 @@ export class Worker implements AsyncDisposable {
       logSoon: () => this.#leases.logSoon(),
       assertRates: () => needs(this.#store, 'rates', 'ctx.rateLimited'),
       parents: (id: string) => parentsOf(this.#store, id),
+      steps: (attempt: Attempt) => {
+        needs(this.#store, 'steps', 'a step')
+        return this.#journals.of(attempt)
+      },
     }
     const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) =>
       this.#attemptsEnded(endings),
@@ -340,7 +350,7 @@ export class Worker implements AsyncDisposable {
   #sendEnding(ending: Untold): void {
     ending.attempt.end()
     this.#endings.add(ending)
-    if (ending.kind === 'release' && this.#claims.closed) this.#givenBack.add(ending.id)
+    if (ending.kind === 'release' && ending.park === undefined && this.#claims.closed) this.#givenBack.add(ending.id)
     this.#planFlushAndClaim()
   }
 

@@ -6,11 +6,18 @@ import { Attempt } from '../../src/worker/attempt.ts'
 import { AttemptContext } from '../../src/worker/attempt-context.ts'
 import { Deadline } from '../../src/worker/deadline.ts'
 import { Leases } from '../../src/worker/leases.ts'
-import { claimedJob, storeOf } from './suite.ts'
+import { claimedJob, noSteps, storeOf } from './suite.ts'
 
 const REASON = new MillpondError('Closed', 'closed')
 const attempt = () => new Attempt(claimedJob('a'), { now: 0, at: 0, heldUntil: 0 })
-const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {}, parents: async () => [] }
+const terms = {
+  maxPayload: 1000,
+  reportSoon() {},
+  logSoon() {},
+  assertRates() {},
+  parents: async () => [],
+  steps: noSteps,
+}
 
 test('buffered, waiting for the replica, running, ending', async () => {
   const it = attempt()

@@ -8,7 +8,7 @@ import { Batch } from '../../src/worker/batch.ts'
 import type { BatchAnswer } from '../../src/worker/batch-context.ts'
 import { batchRunner } from '../../src/worker/batch-runner.ts'
 import { runnerTools } from '../../src/worker/runner.ts'
-import { claimedJob, storeOf } from './suite.ts'
+import { claimedJob, noSteps, storeOf } from './suite.ts'
 
 /** Runs a batch of four jobs. @returns their endings by id, and what the transaction was told */
 async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
@@ -32,7 +32,14 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
     },
   )
   const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
-  const terms = { maxPayload: 1000, reportSoon() {}, logSoon() {}, assertRates() {}, parents: async () => [] }
+  const terms = {
+    maxPayload: 1000,
+    reportSoon() {},
+    logSoon() {},
+    assertRates() {},
+    parents: async () => [],
+    steps: noSteps,
+  }
   const tools = runnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
     for (const ending of all) {
       const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''

@@ -54,3 +54,10 @@ export function claimedJob(id: string, given: Partial<ClaimedJob> = {}): Claimed
     ...given,
   }
 }
+
+/** Of an attempt whose handler has no steps. */
+export const noSteps = () => ({
+  write: async () => {},
+  read: async () => ({ entries: [], now: 0 }),
+  find: async () => null,
+})

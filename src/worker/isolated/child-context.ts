@@ -1,7 +1,7 @@
 /** What an isolated handler is given beside its jobs. */
 
 import { encode } from '../../values/encoding/encoding.ts'
-import { MillpondError } from '../../values/errors/errors.ts'
+import { isMillpondError, MillpondError } from '../../values/errors/errors.ts'
 import { UnsentLog } from '../../values/jobs/job-log.ts'
 import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
 import type { Encoded } from '../../values/jobs/records.ts'
@@ -10,7 +10,11 @@ import { kindOf, shown } from '../../values/time/duration.ts'
 import type { BatchContext } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { Outcome } from '../outcome.ts'
-import type { FromProcess, JobMessage, Load } from './messages.ts'
+import { HandlerSteps } from '../steps/handler-steps.ts'
+import type { Parked, StepsHost } from '../steps/parking.ts'
+import type { Steps } from '../steps/step-context.ts'
+import { IN_BATCH, WithSteps } from '../steps/with-steps.ts'
+import type { Asked, AskedName, FromProcess, JobMessage, Load } from './messages.ts'
 import type { Questions } from './questions.ts'
 
 /** Milliseconds between two reports of a job to the worker. The first goes out at once: a handler that spins has no timers. */
@@ -21,11 +25,13 @@ export interface CallContext {
   of(at: number): Context
   readonly batch: BatchContext
   abort(at: number, reason: Error): void
+  /** The handler was told that the job at this place is parked. */
+  isParked(at: number): boolean
   /** The handler has answered: what was not reported yet is. */
   end(): void
 }
 
-type Terms = Pick<Load, 'maxPayload' | 'lacksRates'>
+type Terms = Pick<Load, 'maxPayload' | 'lacksRates' | 'batch'>
 
 export function callContext(
   jobs: readonly JobMessage[],
@@ -33,13 +39,13 @@ export function callContext(
   tell: (message: FromProcess) => void,
   questions: Questions,
 ): CallContext {
-  const contexts = jobs.map(({ attempt }, at) => {
+  const contexts = jobs.map((job, at) => {
     const reports: Reports = {
       progress: (value) => tell({ millpond: 'progress', at, value }),
       log: (lines) => tell({ millpond: 'log', at, lines }),
-      parents: () => questions.ask((question) => tell({ millpond: 'parents', at, question })),
+      ask: (what, given) => questions.ask((question) => tell({ millpond: 'ask', at, question, what, given })),
     }
-    return new ChildContext(terms, attempt, reports)
+    return new ChildContext(terms, job, reports)
   })
   const whole = new AbortController()
   const places = new Map(jobs.map(({ id }, at) => [id, at]))
@@ -60,6 +66,7 @@ export function callContext(
       of(at).abort(reason)
       if (contexts.every(({ signal }) => signal.aborted)) whole.abort(reason)
     },
+    isParked: (at) => of(at).parking !== undefined,
     end() {
       for (const context of contexts) context.end()
     },
@@ -70,12 +77,12 @@ export function callContext(
 interface Reports {
   progress(value: Encoded): void
   log(lines: readonly string[]): void
-  parents(): Promise<ParentJob[]>
+  ask<Name extends AskedName>(what: Name, given: Asked[Name]['given']): Promise<Asked[Name]['told']>
 }
 
-class ChildContext implements Context {
+class ChildContext extends WithSteps implements Context, StepsHost {
   readonly #terms: Terms
-  readonly #attempt: number
+  readonly claimed: { readonly id: string; readonly attempt: number }
   readonly #tell: Reports
   readonly #log = new UnsentLog()
   readonly #controller = new AbortController()
@@ -84,11 +91,38 @@ class ChildContext implements Context {
   #reportedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #ended = false
+  #steps: Steps | undefined
+  parking: Parked | undefined
 
-  constructor(terms: Terms, attempt: number, tell: Reports) {
+  constructor(terms: Terms, { id, attempt }: JobMessage, tell: Reports) {
+    super()
     this.#terms = terms
-    this.#attempt = attempt
+    this.claimed = { id, attempt }
     this.#tell = tell
+  }
+
+  get isOpen(): boolean {
+    return !this.#ended && !this.signal.aborted
+  }
+
+  get stopped(): MillpondError | undefined {
+    return isMillpondError(this.signal.reason) ? this.signal.reason : undefined
+  }
+
+  whenStopped(listener: (reason: MillpondError) => void): void {
+    const stop = () => this.stopped !== undefined && listener(this.stopped)
+    if (this.signal.aborted) stop()
+    else this.signal.addEventListener('abort', stop, { once: true })
+  }
+
+  protected steps(): Steps {
+    if (this.#terms.batch) throw new MillpondError('InvalidOption', IN_BATCH)
+    this.#steps ??= new HandlerSteps(this, {
+      write: (entries) => this.#tell.ask('write', entries),
+      read: () => this.#tell.ask('read', undefined),
+      find: (id) => this.#tell.ask('find', id),
+    })
+    return this.#steps
   }
 
   progress(value: unknown): void {
@@ -97,7 +131,7 @@ class ChildContext implements Context {
   }
 
   log(message: string, fields?: Readonly<Record<string, unknown>>): void {
-    this.#log.add(this.#attempt, Date.now(), message, fields)
+    this.#log.add(this.claimed.attempt, Date.now(), message, fields)
     this.#reportSoon()
   }
 
@@ -110,7 +144,7 @@ class ChildContext implements Context {
   async parents<Result>(): Promise<ParentJob<Result>[]> {
     if (this.#ended) throw new MillpondError('StaleAttempt', 'ctx.parents: the handler has returned')
     // As with other results, the caller has said what they are.
-    return (await this.#tell.parents()) as ParentJob<Result>[]
+    return [...(await this.#tell.ask('parents', undefined))] as ParentJob<Result>[]
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {

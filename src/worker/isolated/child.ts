@@ -10,8 +10,10 @@ import { Job } from '../../values/jobs/job.ts'
 import { kindOf } from '../../values/time/duration.ts'
 import { type Answer, answersOf, failedAll } from '../batch-answers.ts'
 import type { BatchHandler } from '../batch-context.ts'
+import { swallowed } from '../ending-rules.ts'
 import { isOutcome, Outcome } from '../outcome.ts'
 import type { Handler } from '../single-runner.ts'
+import { Parked } from '../steps/parking.ts'
 import { type CallContext, callContext } from './child-context.ts'
 import { errorMessage, errorOf, failureMessage } from './error-message.ts'
 import { type AnswerMessage, type FromProcess, isToProcess, type JobMessage, type Load, type Run } from './messages.ts'
@@ -100,7 +102,10 @@ async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<voi
     const ids = message.jobs.map(({ id }) => id)
     answers = failedAll(ids, thrown)
   }
-  const messages = answers.map((answer) => answerMessage(answer, terms))
+  const messages = answers.map((answer, at) => {
+    const isSwallowed = calling.isParked(at) && Parked.parkOf(answer.value) === undefined
+    return isSwallowed ? failureMessage(swallowed(message.jobs[at]?.id ?? '')) : answerMessage(answer, terms)
+  })
   watchdog.advance()
   calling.end()
   context = undefined
@@ -138,7 +143,7 @@ export function start(first: Load): void {
   process.on('message', (message) => {
     if (!isToProcess(message)) return
     if (message.millpond === 'abort') context?.abort(message.at, errorOf(message.reason))
-    else if (message.millpond === 'parents') questions.answered(message)
+    else if (message.millpond === 'told') questions.told(message)
     else if (loaded !== undefined) void calls.run(message.call, run, loaded, message)
   })
   process.on('uncaughtException', (thrown) => uncaught(thrown, first.token))

@@ -10,7 +10,6 @@ import { once } from 'node:events'
 import { MillpondError } from '../../values/errors/errors.ts'
 import { errorSummary, safeText } from '../../values/errors/safe-error.ts'
 import { newId } from '../../values/jobs/ids.ts'
-import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
 import type { Encoded } from '../../values/jobs/records.ts'
 import { within } from '../../values/time/within.ts'
 import { argumentsFor } from './command.ts'
@@ -18,12 +17,14 @@ import { crash, ProcessErrors } from './crash.ts'
 import { errorMessage, errorOf } from './error-message.ts'
 import {
   type AnswerMessage,
+  type AskedName,
   type First,
   type FromProcess,
   isSaid,
   type JobMessage,
   type Load,
   type Said,
+  type Told,
   type ToProcess,
 } from './messages.ts'
 
@@ -44,7 +45,7 @@ const LONGEST_LOAD = 30_000
 export interface Reports {
   progress(at: number, value: Encoded): void
   log(at: number, lines: readonly string[]): void
-  parents(at: number): Promise<readonly ParentJob[]>
+  ask(at: number, what: AskedName, given: unknown): Promise<unknown>
 }
 
 interface Waiting {
@@ -160,8 +161,9 @@ export class HandlerProcess {
       told: (message) => {
         if (message.millpond === 'progress') reports.progress(message.at, message.value)
         else if (message.millpond === 'log') reports.log(message.at, message.lines)
-        else if (message.millpond === 'parents') void this.#answer(message.question, reports.parents(message.at))
-        else if (message.millpond === 'answered') {
+        else if (message.millpond === 'ask') {
+          void this.#answer(message.question, reports.ask(message.at, message.what, message.given))
+        } else if (message.millpond === 'answered') {
           this.#memory = message.memory
           resolve(message.answers)
         }
@@ -177,11 +179,12 @@ export class HandlerProcess {
     }
   }
 
-  async #answer(question: number, asked: Promise<readonly ParentJob[]>): Promise<void> {
-    const answer = { millpond: 'parents', question } as const
-    const message: ToProcess = await asked.then(
-      (parents) => ({ ...answer, parents, error: null }),
-      (error: unknown) => ({ ...answer, parents: null, error: errorMessage(error) }),
+  async #answer(question: number, asked: Promise<unknown>): Promise<void> {
+    const told = { millpond: 'told', question } as const
+    const message: Told = await asked.then(
+      // What is asked decides what is answered.
+      (answer) => ({ ...told, answer: answer as Told['answer'], error: null }),
+      (error: unknown) => ({ ...told, answer: null, error: errorMessage(error) }),
     )
     if (this.#child.connected) this.#send(message)
   }

@@ -4,15 +4,20 @@
  */
 
 import { decode } from '../../values/encoding/encoding.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import { checkId } from '../../values/jobs/ids.ts'
 import type { Job } from '../../values/jobs/job.ts'
 import { LEFT_OUT, readLogLine } from '../../values/jobs/job-log.ts'
+import type { NewEntry } from '../../values/jobs/records.ts'
+import { AttemptContext } from '../attempt-context.ts'
 import type { BatchHandler } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { EncodedResult } from '../encoded-result.ts'
 import type { Handler } from '../single-runner.ts'
+import { Parked } from '../steps/parking.ts'
 import { errorOf, outcomeOf } from './error-message.ts'
 import type { HandlerTerms, Reports } from './handler-process.ts'
-import type { AnswerMessage, JobMessage } from './messages.ts'
+import type { AnswerMessage, AskedName, JobMessage } from './messages.ts'
 import { ProcessPool } from './pool.ts'
 
 /** The handler of a worker in processes of its own. */
@@ -52,7 +57,7 @@ export function isolated(terms: HandlerTerms, size: number): Isolated {
 function reportsTo(contexts: readonly Context[]): Reports {
   return {
     progress: (at, value) => contexts[at]?.progress(decode(value, 'progress')),
-    parents: async (at) => (await contexts[at]?.parents()) ?? [],
+    ask: async (at, what, given) => answerTo(contexts[at], what, given),
     log(at, lines) {
       for (const line of lines) {
         const { message, fields, cut } = readLogLine(line)
@@ -61,6 +66,29 @@ function reportsTo(contexts: readonly Context[]): Reports {
       }
     },
   }
+}
+
+/** @throws StaleAttempt, and as what is asked */
+function answerTo(context: Context | undefined, what: AskedName, given: unknown): Promise<unknown> {
+  if (!(context instanceof AttemptContext)) {
+    throw new MillpondError('StaleAttempt', 'the handler asks for a job that it does not have')
+  }
+  if (what === 'parents') return context.parents()
+  const calls = context.stepCalls
+  if (what === 'read') return calls.read()
+  if (what === 'find') return calls.find(checkId(given))
+  return calls.write(checkEntries(given))
+}
+
+/** A handler may send anything on its channel. @throws InvalidOption */
+function checkEntries(given: unknown): NewEntry[] {
+  const isEntry = (one: unknown): one is NewEntry => {
+    if (typeof one !== 'object' || one === null) return false
+    const { name, meta, body } = one as Partial<NewEntry>
+    return typeof name === 'string' && typeof meta === 'string' && (body === null || typeof body === 'object')
+  }
+  if (Array.isArray(given) && given.every(isEntry)) return given
+  throw new MillpondError('InvalidOption', 'the process of the handler has sent entries that are none')
 }
 
 const messageOf = (job: Job): JobMessage => ({
@@ -73,6 +101,7 @@ const messageOf = (job: Job): JobMessage => ({
 /** As in the answer of a batch handler: a result, an Outcome or an Error. */
 function entryOf(answer: AnswerMessage): unknown {
   if (answer.is === 'error') return errorOf(answer.error)
+  if (answer.is === 'parked') return new Parked(answer.park)
   if (answer.is === 'outcome') return outcomeOf(answer)
   return answer.result === null ? undefined : new EncodedResult(answer.result)
 }

@@ -6,8 +6,8 @@
  *        ◄────────── loaded, or refused: then the process ends
  *   run ───────────────────────► calls the handler
  *        ◄────────── progress and log, as often as the handler reports and logs
- *        ◄────────── parents, as often as the handler asks for them
- *   parents ───────────────────► answers that
+ *        ◄────────── ask: for its parents, for what its steps keep
+ *   told ──────────────────────► answers that
  *   abort ─────────────────────► aborts the signal of a job
  *        ◄────────── answered: the process is free for the next call
  *
@@ -19,7 +19,8 @@
 
 import type { JobFacts } from '../../values/jobs/job.ts'
 import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
-import type { Encoded } from '../../values/jobs/records.ts'
+import type { Encoded, NewEntry, Park } from '../../values/jobs/records.ts'
+import type { ChildRecord, StepCalls } from '../steps/journal-calls.ts'
 
 /** What all messages to a process have. */
 const MARK = 'millpond'
@@ -72,16 +73,25 @@ export interface Abort {
   reason: ErrorMessage
 }
 
+/** What a handler asks the worker, by name, and what it gets. */
+export interface Asked {
+  parents: { given: undefined; told: readonly ParentJob[] }
+  write: { given: readonly NewEntry[]; told: undefined }
+  read: { given: undefined; told: Awaited<ReturnType<StepCalls['read']>> }
+  find: { given: string; told: ChildRecord | null }
+}
+export type AskedName = keyof Asked
+
 /** Answers the question of this number. */
-export interface Parents {
-  millpond: 'parents'
+export interface Told {
+  millpond: 'told'
   question: number
-  parents: readonly ParentJob[] | null
-  /** Why there are none. */
+  answer: Asked[AskedName]['told'] | null
+  /** Why there is none. */
   error: ErrorMessage | null
 }
 
-export type ToProcess = Run | Abort | Parents
+export type ToProcess = Run | Abort | Told
 
 /** What a process says of a call; 0: of loading the module. */
 export interface Said {
@@ -95,7 +105,7 @@ export type FromProcess =
   | { millpond: 'refused'; error: ErrorMessage }
   | { millpond: 'progress'; at: number; value: Encoded }
   | { millpond: 'log'; at: number; lines: readonly string[] }
-  | { millpond: 'parents'; at: number; question: number }
+  | { millpond: 'ask'; at: number; question: number; what: AskedName; given: Asked[AskedName]['given'] }
   | { millpond: 'late' }
   | { millpond: 'answered'; answers: readonly AnswerMessage[]; memory: number }
 
@@ -103,6 +113,7 @@ export type FromProcess =
 export type AnswerMessage =
   | { is: 'result'; result: Encoded | null }
   | { is: 'error'; error: ErrorMessage }
+  | { is: 'parked'; park: Park }
   | { is: 'outcome'; kind: 'retry' | 'giveUp' | 'rateLimited'; delay: number; reason: ErrorMessage | string }
 
 /** An error, as far as it is copied to another process. */

@@ -1,25 +1,25 @@
 /** What handlers of a process have asked the worker, until it answers. */
-import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
 import { errorOf } from './error-message.ts'
-import type { Parents } from './messages.ts'
+import type { Asked, AskedName, Told } from './messages.ts'
 
 export class Questions {
-  readonly #open = new Map<number, PromiseWithResolvers<ParentJob[]>>()
+  readonly #open = new Map<number, PromiseWithResolvers<never>>()
   #last = 0
 
-  /** @param send sends the question, by its number */
-  ask(send: (question: number) => void): Promise<ParentJob[]> {
+  /** @param send sends the question, by its number @throws what the worker answers */
+  ask<Name extends AskedName>(send: (question: number) => void): Promise<Asked[Name]['told']> {
     const question = ++this.#last
-    const answer = Promise.withResolvers<ParentJob[]>()
+    const answer = Promise.withResolvers<never>()
     this.#open.set(question, answer)
     send(question)
     return answer.promise
   }
 
-  answered({ question, parents, error }: Parents): void {
-    const answer = this.#open.get(question)
+  told({ question, answer, error }: Told): void {
+    const open = this.#open.get(question)
     this.#open.delete(question)
-    if (error !== null) answer?.reject(errorOf(error))
-    else answer?.resolve([...(parents ?? [])])
+    if (error !== null) open?.reject(errorOf(error))
+    // The worker answers what was asked.
+    else open?.resolve(answer as never)
   }
 }

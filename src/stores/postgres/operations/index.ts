@@ -1,6 +1,7 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
-import { withoutSteps } from '../../lacking.ts'
+
 import type { Operations } from '../../../store.ts'
+import { withoutSteps } from '../../lacking.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'

@@ -1,6 +1,7 @@
 /** The operations: a line for each, as contract/operations.md has them. */
-import { withoutSteps } from '../../lacking.ts'
+
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
+import { withoutSteps } from '../../lacking.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'

@@ -1,7 +1,8 @@
 /** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
-import { withoutSteps } from '../../lacking.ts'
+
 import type { Operations } from '../../../store.ts'
 import { copyEncoded } from '../../jobs.ts'
+import { withoutSteps } from '../../lacking.ts'
 import type { ThreadClient } from '../connection/client.ts'
 import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
 

@@ -1,0 +1,94 @@
+/** The journals of a worker's jobs: what their steps write goes in shared calls, what an earlier attempt wrote is read once. */
+
+import { Batcher } from '../../batch/batcher.ts'
+import { splitting } from '../../batch/splitting.ts'
+import type { Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors/errors.ts'
+import type { Entry, JobRecord, JournalItem, JournalOutcome, NewEntry } from '../../values/jobs/records.ts'
+import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
+import type { Attempt } from '../attempt.ts'
+import { tooManySteps } from '../ending.ts'
+import { type LeaseHolder, lossOf } from '../leases.ts'
+
+const { firstRetry: FIRST_RETRY, maxRetry: LAST_RETRY } = DEFAULTS.worker
+const LIMITS = { items: DEFAULTS.producer.maxItems, bytes: DEFAULTS.producer.maxBytes }
+
+/** What the steps of one attempt ask of the worker. */
+export interface StepCalls {
+  /**
+   * Resolves when the store has the entries.
+   * @throws StepsTooLarge, StoreRefused, StaleAttempt and other reasons for which the attempt is over
+   */
+  write(entries: readonly NewEntry[]): Promise<void>
+  /** `now`: the store's time, as the worker knows it, in milliseconds since 1970. @throws `Store…` */
+  read(): Promise<{ entries: Entry[]; now: number }>
+  /** @returns null: the store does not know the job @throws `Store…` */
+  find(id: string): Promise<ChildRecord | null>
+}
+
+/** What a child has come to. */
+export type ChildRecord = Pick<JobRecord, 'state' | 'result' | 'error'>
+
+export class JournalCalls {
+  readonly #store: Store
+  readonly #queue: string
+  readonly #holder: Pick<LeaseHolder, 'lost' | 'trouble'>
+  readonly #batcher: Batcher<JournalItem, JournalOutcome>
+
+  constructor(store: Store, queue: string, holder: Pick<LeaseHolder, 'lost' | 'trouble'>) {
+    this.#store = store
+    this.#queue = queue
+    this.#holder = holder
+    const call = (items: readonly JournalItem[]) => store.operations.journal({ queue, items })
+    this.#batcher = new Batcher<JournalItem, JournalOutcome>(
+      (items) => splitting(items, call, 'keeping a step'),
+      LIMITS,
+    )
+  }
+
+  of(attempt: Attempt): StepCalls {
+    return {
+      write: (entries) => this.#write(attempt, entries),
+      read: async () => {
+        const entries = attempt.claimed.journal ? await this.#read(attempt.claimed.id) : []
+        return { entries, now: attempt.storeTime }
+      },
+      find: async (id) => {
+        const [record = null] = await this.#store.operations.find({ ids: [id] })
+        return record && { state: record.state, result: record.result, error: record.error }
+      },
+    }
+  }
+
+  async #write(attempt: Attempt, entries: readonly NewEntry[]): Promise<void> {
+    const { claimed } = attempt
+    const { id, fence } = claimed
+    const bytes = entries.reduce((sum, { name, meta, body }) => sum + name.length + meta.length + lengthOf(body), 0)
+    for (let wait = FIRST_RETRY; ; wait = Math.min(wait * 2, LAST_RETRY)) {
+      if (attempt.stopped !== undefined) throw attempt.stopped
+      try {
+        const outcome = await this.#batcher.add({ id, fence, claim: claimed, entries }, bytes)
+        if (outcome === 'ok') return
+        if (outcome === 'full') throw tooManySteps(id)
+        const lost = lossOf(attempt, this.#queue, false)
+        this.#holder.lost(attempt, lost)
+        throw attempt.stopped ?? lost
+      } catch (error) {
+        if (!(error instanceof MillpondError) || !error.retryable) throw error
+        this.#holder.trouble(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait).unref())
+    }
+  }
+
+  async #read(id: string): Promise<Entry[]> {
+    const all: Entry[] = []
+    for (;;) {
+      const [page] = await this.#store.operations.entries({ items: [{ id, after: all.at(-1)?.n ?? 0 }] })
+      all.push(...(page?.entries ?? []))
+      if (!page?.more) return all
+    }
+  }
+}
+
+const lengthOf = (body: NewEntry['body']): number => body?.body.length ?? 0
