@@ -3,6 +3,7 @@
 import type { Store } from '../store.ts'
 import { silentFor } from '../values/figures/worker-text.ts'
 import type { JobRecord, JobState } from '../values/jobs/records.ts'
+import { type StepWait, waitsFrom } from '../values/jobs/step-info.ts'
 import { needs } from '../values/operations/capabilities.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { LAST_TIME } from '../values/time/duration.ts'
@@ -14,6 +15,8 @@ export type WaitReason =
   | { kind: 'parents'; jobs: number; parents: { id: string; queue: string; state: JobState }[] }
   /** The job is scheduled. */
   | { kind: 'due'; at: Date }
+  /** It is parked: its handler waits for a time, a signal or a child. */
+  | { kind: 'parked'; waits: readonly StepWait[] }
   /** It was pushed with `once: { whenRunning: 'follow' }`, and the job that has its key has not ended. */
   | { kind: 'follows'; key: string }
   /** The queue is paused; see `queue.pause`. */
@@ -60,7 +63,9 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
   const { queue, state } = record
   const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
   if (state === 'blocked') reasons.push(await parentsReason(store, record))
-  if (record.follows) reasons.push({ kind: 'follows', key: record.key ?? '' })
+  if (record.parked !== undefined && state !== 'waiting') {
+    reasons.unshift({ kind: 'parked', waits: waitsFrom(record.parked) })
+  } else if (record.follows) reasons.push({ kind: 'follows', key: record.key ?? '' })
   else if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
   const silent = state === 'running' ? await silenceOf(store, record) : ''
   return { id, queue, state, reasons, text: textOf(record, reasons, silent) }
@@ -139,6 +144,8 @@ function wordsOf(reason: WaitReason): string {
   switch (reason.kind) {
     case 'parents':
       return parentsText(reason)
+    case 'parked':
+      return reason.waits.map(waitText).join(', ')
     case 'due':
       return `it is due at ${reason.at.toISOString()}`
     case 'follows':
@@ -167,3 +174,17 @@ function wordsOf(reason: WaitReason): string {
 }
 
 const jobsOf = (count: number) => (count === 1 ? '1 job' : `${count} jobs`)
+
+function waitText({ kind, name, until, child }: StepWait): string {
+  const time = until === null ? '' : ` until ${until.toISOString()}`
+  switch (kind) {
+    case 'sleep':
+      return `it sleeps (${name})${time}`
+    case 'wait':
+      return `it waits for the signal ${name.replace(/#\d+$/, '')}${time}`
+    case 'run':
+      return `it waits for its child ${name}${child === null ? '' : `, job ${child}`}`
+    default:
+      return `it tries step ${name} again${time === '' ? '' : ` not before ${until?.toISOString()}`}`
+  }
+}

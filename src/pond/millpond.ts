@@ -22,6 +22,7 @@ import { CapacityWaiters } from './capacity-waiters.ts'
 import { type Explanation, explain } from './explain.ts'
 import { type Graph, type GraphOptions, graphOf } from './graph.ts'
 import { type PondInternals, type ResultOptions, registerInternals } from './internals.ts'
+import { type SignalTarget, signal, stepsOf } from './job-steps.ts'
 import { KnownSettings } from './known-settings.ts'
 import type { OpenOptions } from './open-options.ts'
 import { PondWorkers } from './pond-workers.ts'
@@ -206,7 +207,22 @@ export class Millpond implements AsyncDisposable {
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
     const [record] = await this.#store.operations.find({ ids: [checkId(id)] })
-    return record ? jobInfo(record) : undefined
+    if (!record) return undefined
+    const info = jobInfo(record)
+    return record.journal ? { ...info, steps: await stepsOf(this.#store, record.id) } : info
+  }
+
+  /**
+   * Sends a signal to a live job: it is kept until a `ctx.waitFor` of its handler takes it, and a parked job goes on.
+   * @param target the job's id, or its queue and key
+   * @param data any value that can be encoded; undefined unless given
+   * @returns the id of the job
+   * @throws JobUnknown, JobEnded, StepsTooLarge, PayloadNotEncodable, PayloadTooLarge, InvalidName, InvalidOption, NotSupported (a store
+   * without `steps`), Closed, `Store…`
+   */
+  async signal(target: SignalTarget, name: string, data?: unknown): Promise<{ id: string }> {
+    this.#assertOpen()
+    return { id: await signal(this.#store, target, name, data, this.#internals.maxPayload) }
   }
 
   /**

@@ -29,6 +29,7 @@ import {
 } from './bulk-options.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { handlerOf } from './isolate-options.ts'
+import { stepNumber } from './job-steps.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { type FilterOptions, type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { checkQueuePlan, type QueuePlan, type QueuePlanOptions, queuePlan } from './plan.ts'
@@ -285,16 +286,34 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   /**
    * Sends dead or cancelled jobs back to waiting, with all their attempts. A job that dies again meanwhile is not sent back again.
+   * A job with steps goes on from where it broke.
    * @param ids the jobs, as an array: `requeue([id])` for one. Unset: every dead job of the queue.
+   * @param options `from`: the name of a step of one job, which forgets that step and all that it kept after it
    * @returns how many were requeued. A job whose key a live job has by now is not.
-   * @throws InvalidOption, InvalidName, Closed, `Store…`
+   * @throws InvalidOption, InvalidName, NotSupported (`from` on a store without `steps`), Closed, `Store…`
    */
-  async requeue(ids?: readonly string[]): Promise<number> {
+  async requeue(ids?: readonly string[], options?: { from?: string | undefined }): Promise<number> {
     const store = this.#store
+    const { from } = checkOptions(
+      options,
+      { from: (value) => typeof value === 'string' || 'the name of a step' },
+      'requeue',
+    )
+    if (from !== undefined) return this.#requeueFrom(store, ids, from)
     if (ids === undefined) return requeueDead(store, this.name)
     if (Array.isArray(ids)) return (await store.operations.requeue({ ids: ids.map(checkId) })).requeued
     const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
     throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
+  }
+
+  async #requeueFrom(store: Store, ids: readonly string[] | undefined, from: string): Promise<number> {
+    const [id, ...others] = Array.isArray(ids) ? ids : []
+    if (id === undefined || others.length > 0) {
+      throw new MillpondError('InvalidOption', `requeue from a step takes one id, as in requeue([id], { from })`)
+    }
+    const own = checkId(id)
+    const forget = await stepNumber(store, own, from)
+    return (await store.operations.requeue({ ids: [own], forget })).requeued
   }
 
   /**

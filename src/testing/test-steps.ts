@@ -3,8 +3,9 @@
 import { decode, encode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { Entry, NewEntry } from '../values/jobs/records.ts'
+import { checkStepName } from '../values/jobs/step-names.ts'
 import { checkOptions, type Rules } from '../values/options/options.ts'
-import { checkStepName, type EntryMeta, entry, errorBody, keptError, type StepKind } from '../worker/steps/entries.ts'
+import { type EntryMeta, entry, errorBody, keptError, type StepKind } from '../worker/steps/entries.ts'
 import type { StepCalls } from '../worker/steps/journal-calls.ts'
 
 /** What an earlier attempt has left. */

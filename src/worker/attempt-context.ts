@@ -4,12 +4,14 @@ import type { ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.
 import { encode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { ParentJob } from '../values/jobs/parent-jobs.ts'
+import type { Park } from '../values/jobs/records.ts'
 import type { Duration } from '../values/time/duration.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { Outcome } from './outcome.ts'
 import { HandlerSteps } from './steps/handler-steps.ts'
 import type { StepCalls } from './steps/journal-calls.ts'
+import type { StepsHost } from './steps/parking.ts'
 import type { Steps } from './steps/step-context.ts'
 import { IN_BATCH, WithSteps } from './steps/with-steps.ts'
 import { signalOf } from './stop-signal.ts'
@@ -30,15 +32,21 @@ export interface ContextTerms {
   steps(attempt: Attempt): StepCalls
 }
 
+/** The same, as the runner completes them. */
+export interface RunnerTerms extends ContextTerms {
+  /** The attempt is over: its job waits for what the park says. */
+  park(attempt: Attempt, park: Park): void
+}
+
 export class AttemptContext extends WithSteps implements Context {
   readonly #attempt: Attempt
-  readonly #terms: ContextTerms
+  readonly #terms: RunnerTerms
   readonly #transaction: StoreTransaction | undefined
   readonly #reads: ReplicaQuery | undefined
   #signal: AbortSignal | undefined
   #steps: Steps | undefined
 
-  constructor(attempt: Attempt, terms: ContextTerms, transaction?: StoreTransaction, reads?: ReplicaQuery) {
+  constructor(attempt: Attempt, terms: RunnerTerms, transaction?: StoreTransaction, reads?: ReplicaQuery) {
     super()
     this.#attempt = attempt
     this.#terms = terms
@@ -83,13 +91,29 @@ export class AttemptContext extends WithSteps implements Context {
 
   protected steps(): Steps {
     if (this.#attempt.batch !== undefined) throw new MillpondError('InvalidOption', IN_BATCH)
-    this.#steps ??= new HandlerSteps(this.#attempt, this.#terms.steps(this.#attempt))
+    this.#steps ??= new HandlerSteps(this.#hostOf(this.#attempt), this.#terms.steps(this.#attempt))
     return this.#steps
+  }
+
+  #hostOf(attempt: Attempt): StepsHost {
+    return {
+      claimed: attempt.claimed,
+      get stopped() {
+        return attempt.stopped
+      },
+      whenStopped: (listener) => attempt.whenStopped(listener),
+      park: (park) => this.park(park),
+    }
   }
 
   /** For a handler in another process. @throws NotSupported */
   get stepCalls(): StepCalls {
     return this.#terms.steps(this.#attempt)
+  }
+
+  /** The attempt is over. */
+  park(park: Park): void {
+    this.#terms.park(this.#attempt, park)
   }
 
   get tx(): TransactionQuery {

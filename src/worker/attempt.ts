@@ -19,7 +19,6 @@ import { UnsentLog } from '../values/jobs/job-log.ts'
 import type { ClaimedJob, Encoded } from '../values/jobs/records.ts'
 import type { Context } from './context.ts'
 import type { Deadline } from './deadline.ts'
-import type { Parked } from './steps/parking.ts'
 
 type AttemptState = 'buffered' | 'awaitingReplica' | 'running' | 'ending' | 'stopped'
 
@@ -70,8 +69,6 @@ export class Attempt implements Linked<Attempt> {
   deadline: Deadline | undefined
   /** What its handler was given. */
   context: Context | undefined
-  /** Its handler was told that the job is parked; undefined: it was not. */
-  parking: Parked | undefined
   /** With a batch handler, once it runs. */
   batch: AttemptBatch | undefined
 

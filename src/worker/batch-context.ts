@@ -2,7 +2,7 @@ import type { StoreTransaction, TransactionQuery } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { Job } from '../values/jobs/job.ts'
 import { shown } from '../values/time/duration.ts'
-import { AttemptContext, type ContextTerms, queryOf } from './attempt-context.ts'
+import { AttemptContext, queryOf, type RunnerTerms } from './attempt-context.ts'
 import type { Batch } from './batch.ts'
 import type { Context, Outcomes } from './context.ts'
 import { Outcome } from './outcome.ts'
@@ -52,7 +52,7 @@ export interface BatchContext extends Outcomes {
 
 export function batchContext(
   batch: Batch,
-  terms: ContextTerms,
+  terms: RunnerTerms,
   transaction: StoreTransaction | undefined,
 ): BatchContext {
   const byId = new Map(batch.attempts.map((attempt) => [attempt.claimed.id, attempt]))

@@ -9,9 +9,8 @@ import { inThisContext } from '../values/runtime/async-context.ts'
 import { isError } from '../values/runtime/realms.ts'
 import type { Attempt } from './attempt.ts'
 import { EncodedResult } from './encoded-result.ts'
-import { completed, failed, parked, released, type Untold } from './ending.ts'
+import { completed, failed, released, type Untold } from './ending.ts'
 import { isOutcome, NotStarted, Outcome } from './outcome.ts'
-import { Parked } from './steps/parking.ts'
 
 export interface EndingSettings {
   queue: string
@@ -40,19 +39,14 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
     }
   }
 
-  function ofFailure(attempt: Attempt, error: unknown): Untold {
-    const { claimed } = attempt
-    told.failure(queue, error, claimed.attempt >= claimed.attempts)
-    return failed(attempt, jobError(error), delayOf(attempt, error))
-  }
-
   /** @param error anything that can be thrown, or an Outcome */
   function ofError(attempt: Attempt, error: unknown): Untold {
-    const park = Parked.parkOf(error)
-    if (park !== undefined) return parked(attempt, park)
-    if (attempt.parking !== undefined) return ofFailure(attempt, swallowed(attempt.claimed.id))
     if (NotStarted.is(error)) return released(attempt)
-    if (!isOutcome(error)) return ofFailure(attempt, error)
+    if (!isOutcome(error)) {
+      const { claimed } = attempt
+      told.failure(queue, error, claimed.attempt >= claimed.attempts)
+      return failed(attempt, jobError(error), delayOf(attempt, error))
+    }
     const { kind, delay, cause } = error
     if (kind === 'rateLimited') return released(attempt, delay ?? 0)
     const stored = jobError(isError(cause) ? cause : error)
@@ -62,7 +56,7 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
 
   /** @param value the result, or an Outcome */
   function ofAnswer(attempt: Attempt, value: unknown): Untold {
-    if (attempt.parking !== undefined || isOutcome(value)) return ofError(attempt, value)
+    if (isOutcome(value)) return ofError(attempt, value)
     if (value === undefined) return completed(attempt, null, value)
     if (value instanceof EncodedResult) return completed(attempt, value.encoded, value)
     try {
@@ -74,10 +68,4 @@ export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, 
   }
 
   return { ofAnswer, ofError }
-}
-
-/** Of a job whose handler went on, though it was told that the job is parked. */
-export function swallowed(id: string): MillpondError {
-  const message = `job ${id} was to be parked, and its handler caught the error that ends its attempt; let it through`
-  return new MillpondError('StepSwallowed', message, { id })
 }

@@ -7,9 +7,9 @@ import { MillpondError } from '../values/errors/errors.ts'
 import type { PondEmitter } from '../values/jobs/events.ts'
 import { Job } from '../values/jobs/job.ts'
 import type { Attempt } from './attempt.ts'
-import type { ContextTerms } from './attempt-context.ts'
+import type { ContextTerms, RunnerTerms } from './attempt-context.ts'
 import { Deadline } from './deadline.ts'
-import type { Committed, Completed, Ending } from './ending.ts'
+import { type Committed, type Completed, type Ending, parked } from './ending.ts'
 import { type EndingSettings, endingRules } from './ending-rules.ts'
 import type { Replica } from './replica.ts'
 import type { Stoppable } from './stop-signal.ts'
@@ -36,9 +36,20 @@ export function runnerTools(
 ) {
   const { queue, schema } = settings
   const rules = endingRules(settings, told)
+  const runnerTerms: RunnerTerms = {
+    ...terms,
+    park(attempt, park) {
+      if (!attempt.isOpen) return
+      const { id } = attempt.claimed
+      const ending = parked(attempt, park)
+      attempt.deadline?.cancel()
+      attempt.stop(new MillpondError('JobParked', `job ${id} is parked, so this attempt is over`, { id }))
+      end([ending])
+    },
+  }
   return {
     settings,
-    terms,
+    terms: runnerTerms,
     rules,
     end,
 

@@ -16,7 +16,7 @@ const terms = {
   logSoon() {},
   assertRates() {},
   parents: async () => [],
-  steps: noSteps,
+  steps: noSteps, park() {}
 }
 
 test('buffered, waiting for the replica, running, ending', async () => {

@@ -39,7 +39,7 @@ const FINAL = [
   'StaleAttempt',
   'GaveUp',
   'StepMismatch',
-  'StepSwallowed',
+  'JobParked',
   'StepsTooLarge',
   'SignalTimeout',
   'JobEnded',

@@ -4,6 +4,7 @@ import { isError } from '../runtime/realms.ts'
 import { LAST_MOMENT } from '../time/duration.ts'
 import { type LogLine, readLogLine } from './job-log.ts'
 import type { ClaimedJob, JobError, JobRecord, Unique } from './records.ts'
+import { type StepInfo, type StepWait, waitsFrom } from './step-info.ts'
 
 /** What a handler sees of a claim beside the data. */
 export type JobFacts = Pick<
@@ -72,7 +73,7 @@ type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
 export interface JobInfo<Data = unknown, Result = unknown>
-  extends Omit<JobRecord, JobPart | Time | 'log' | 'after' | 'unique'> {
+  extends Omit<JobRecord, JobPart | Time | 'log' | 'after' | 'unique' | 'journal' | 'parked' | 'entries'> {
   /** What its start takes of a rate. */
   cost: number
   /** For how many ms its key is remembered, and from when; unset: only while the job is live. */
@@ -94,6 +95,10 @@ export interface JobInfo<Data = unknown, Result = unknown>
   undecodable: readonly JobPart[]
   /** What its handlers have logged, over all attempts: the last 100 lines, oldest first. */
   log: readonly LogLine[]
+  /** What a parked job waits for; unset: it is not parked. */
+  waits?: readonly StepWait[]
+  /** Of `pond.job` alone, and only if it has any: its steps, and the signals that it was sent. */
+  steps?: readonly StepInfo[]
 }
 
 /** A job in a list. */
@@ -136,6 +141,7 @@ export function jobInfo(record: JobRecord): JobInfo {
     log: record.log?.map(readLogLine) ?? [],
     ...(record.unique && { once: record.unique }),
     ...(record.follows && { follows: true }),
+    ...(record.parked !== undefined && { waits: waitsFrom(record.parked) }),
     ...(record.waitsFor !== undefined && { waitsFor: record.waitsFor }),
     ...(record.onDead !== undefined && { onDead: record.onDead }),
   }

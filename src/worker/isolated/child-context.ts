@@ -4,14 +4,14 @@ import { encode } from '../../values/encoding/encoding.ts'
 import { isMillpondError, MillpondError } from '../../values/errors/errors.ts'
 import { UnsentLog } from '../../values/jobs/job-log.ts'
 import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
-import type { Encoded } from '../../values/jobs/records.ts'
+import type { Encoded, Park } from '../../values/jobs/records.ts'
 import type { Duration } from '../../values/time/duration.ts'
 import { kindOf, shown } from '../../values/time/duration.ts'
 import type { BatchContext } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { Outcome } from '../outcome.ts'
 import { HandlerSteps } from '../steps/handler-steps.ts'
-import type { Parked, StepsHost } from '../steps/parking.ts'
+import type { StepsHost } from '../steps/parking.ts'
 import type { Steps } from '../steps/step-context.ts'
 import { IN_BATCH, WithSteps } from '../steps/with-steps.ts'
 import type { Asked, AskedName, FromProcess, JobMessage, Load } from './messages.ts'
@@ -25,8 +25,10 @@ export interface CallContext {
   of(at: number): Context
   readonly batch: BatchContext
   abort(at: number, reason: Error): void
-  /** The handler was told that the job at this place is parked. */
-  isParked(at: number): boolean
+  /** Settles when the job at this place is parked. */
+  parked(at: number): Promise<void>
+  /** undefined: it is not parked. */
+  parkOf(at: number): Park | undefined
   /** The handler has answered: what was not reported yet is. */
   end(): void
 }
@@ -66,7 +68,8 @@ export function callContext(
       of(at).abort(reason)
       if (contexts.every(({ signal }) => signal.aborted)) whole.abort(reason)
     },
-    isParked: (at) => of(at).parking !== undefined,
+    parked: (at) => of(at).parked,
+    parkOf: (at) => of(at).givenPark,
     end() {
       for (const context of contexts) context.end()
     },
@@ -92,7 +95,8 @@ class ChildContext extends WithSteps implements Context, StepsHost {
   #timer: NodeJS.Timeout | undefined
   #ended = false
   #steps: Steps | undefined
-  parking: Parked | undefined
+  givenPark: Park | undefined
+  readonly #parked = Promise.withResolvers<void>()
 
   constructor(terms: Terms, { id, attempt }: JobMessage, tell: Reports) {
     super()
@@ -101,8 +105,15 @@ class ChildContext extends WithSteps implements Context, StepsHost {
     this.#tell = tell
   }
 
-  get isOpen(): boolean {
-    return !this.#ended && !this.signal.aborted
+  get parked(): Promise<void> {
+    return this.#parked.promise
+  }
+
+  park(park: Park): void {
+    const { id } = this.claimed
+    this.givenPark = park
+    this.abort(new MillpondError('JobParked', `job ${id} is parked, so this attempt is over`, { id }))
+    this.#parked.resolve()
   }
 
   get stopped(): MillpondError | undefined {

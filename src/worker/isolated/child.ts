@@ -10,10 +10,8 @@ import { Job } from '../../values/jobs/job.ts'
 import { kindOf } from '../../values/time/duration.ts'
 import { type Answer, answersOf, failedAll } from '../batch-answers.ts'
 import type { BatchHandler } from '../batch-context.ts'
-import { swallowed } from '../ending-rules.ts'
 import { isOutcome, Outcome } from '../outcome.ts'
 import type { Handler } from '../single-runner.ts'
-import { Parked } from '../steps/parking.ts'
 import { type CallContext, callContext } from './child-context.ts'
 import { errorMessage, errorOf, failureMessage } from './error-message.ts'
 import { type AnswerMessage, type FromProcess, isToProcess, type JobMessage, type Load, type Run } from './messages.ts'
@@ -82,7 +80,8 @@ function callOf(module: { default?: unknown }, { batch }: Load): Loaded['call'] 
   }
   const handle = handler as Handler
   return async (run, ctx) => {
-    const values = run.jobs.map((job, at) => handle(jobOf(job), ctx.of(at)))
+    // That of a parked job never answers.
+    const values = run.jobs.map((job, at) => Promise.race([handle(jobOf(job), ctx.of(at)), ctx.parked(at)]))
     return (await Promise.all(values)).map((value) => ({ failed: false, value }))
   }
 }
@@ -103,8 +102,8 @@ async function run({ terms, watchdog, call }: Loaded, message: Run): Promise<voi
     answers = failedAll(ids, thrown)
   }
   const messages = answers.map((answer, at) => {
-    const isSwallowed = calling.isParked(at) && Parked.parkOf(answer.value) === undefined
-    return isSwallowed ? failureMessage(swallowed(message.jobs[at]?.id ?? '')) : answerMessage(answer, terms)
+    const park = calling.parkOf(at)
+    return park === undefined ? answerMessage(answer, terms) : ({ is: 'parked', park } as const)
   })
   watchdog.advance()
   calling.end()

@@ -2,7 +2,6 @@
 import { ERROR_CODES, type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
 import { isError } from '../../values/runtime/realms.ts'
 import { isOutcome, Outcome } from '../outcome.ts'
-import { Parked } from '../steps/parking.ts'
 import type { AnswerMessage, ErrorMessage } from './messages.ts'
 
 /** Characters: what stores keep of an error is shorter. */
@@ -56,8 +55,6 @@ const isErrorCode = (code: unknown): code is ErrorCode => ERROR_CODES.some((know
 
 /** @param thrown anything that can be thrown, or an Outcome */
 export function failureMessage(thrown: unknown): AnswerMessage {
-  const park = Parked.parkOf(thrown)
-  if (park !== undefined) return { is: 'parked', park }
   if (!isOutcome(thrown)) return { is: 'error', error: errorMessage(thrown) }
   const { kind, delay, cause, message } = thrown
   return { is: 'outcome', kind, delay: delay ?? 0, reason: isError(cause) ? errorMessage(cause) : message }

@@ -14,7 +14,6 @@ import type { BatchHandler } from '../batch-context.ts'
 import type { Context } from '../context.ts'
 import { EncodedResult } from '../encoded-result.ts'
 import type { Handler } from '../single-runner.ts'
-import { Parked } from '../steps/parking.ts'
 import { errorOf, outcomeOf } from './error-message.ts'
 import type { HandlerTerms, Reports } from './handler-process.ts'
 import type { AnswerMessage, AskedName, JobMessage } from './messages.ts'
@@ -36,6 +35,11 @@ export function isolated(terms: HandlerTerms, size: number): Isolated {
   const pool = new ProcessPool(terms, size)
   const single: Handler = async (job, ctx) => {
     const [answer] = await pool.run({ jobs: [messageOf(job)], signals: [ctx.signal], ...reportsTo([ctx]) })
+    if (answer?.is === 'parked' && ctx instanceof AttemptContext) {
+      ctx.park(answer.park)
+      // As a handler of this process that waits.
+      return new Promise<never>(() => {})
+    }
     const entry = answer === undefined ? undefined : entryOf(answer)
     if (entry instanceof Error) throw entry
     return entry
@@ -100,8 +104,9 @@ const messageOf = (job: Job): JobMessage => ({
 
 /** As in the answer of a batch handler: a result, an Outcome or an Error. */
 function entryOf(answer: AnswerMessage): unknown {
+  if (answer.is === 'parked')
+    return new MillpondError('HandlerCrashed', 'the process of the handler has parked a job of a batch')
   if (answer.is === 'error') return errorOf(answer.error)
-  if (answer.is === 'parked') return new Parked(answer.park)
   if (answer.is === 'outcome') return outcomeOf(answer)
   return answer.result === null ? undefined : new EncodedResult(answer.result)
 }

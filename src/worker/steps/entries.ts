@@ -4,8 +4,6 @@ import { decode } from '../../values/encoding/encoding.ts'
 import { ERROR_CODES, type ErrorCode, MillpondError } from '../../values/errors/errors.ts'
 import { errorFrom, jobError } from '../../values/jobs/job.ts'
 import type { Encoded, JobError, NewEntry } from '../../values/jobs/records.ts'
-import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
-import { shown } from '../../values/time/duration.ts'
 
 export type StepKind = 'step' | 'sleep' | 'wait' | 'run'
 
@@ -29,16 +27,6 @@ export interface EntryMeta {
 }
 
 const KINDS: ReadonlySet<unknown> = new Set<StepKind>(['step', 'sleep', 'wait', 'run'])
-const { key: MAX_NAME } = DEFAULTS.steps
-
-/** @throws InvalidOption */
-export function checkStepName(name: unknown): string {
-  const isName = typeof name === 'string' && name.length > 0 && name.length <= MAX_NAME
-  if (isName && !/\p{Cc}/u.test(name) && !/#\d+$/.test(name) && name.isWellFormed()) return name
-  const rule = `1 to ${MAX_NAME} characters without control characters, and must not end with # and digits`
-  throw new MillpondError('InvalidOption', `the name of a step must have ${rule}; got ${shown(name)}`)
-}
-
 export function entry(name: string, meta: EntryMeta, body: Encoded | null = null): NewEntry {
   return { name, meta: JSON.stringify(meta), body }
 }
@@ -79,9 +67,3 @@ export function outcomeOf(given: Pick<NewEntry, 'meta' | 'body'>): unknown {
 }
 
 const isErrorCode = (code: string): code is ErrorCode => (ERROR_CODES as readonly string[]).includes(code)
-
-/** The name of the entry of a signal. */
-export const signalEntry = (signal: string, id: string): string => `!${signal}/${id}`
-/** The signal of an entry; undefined: it is of none. */
-export const signalOf = (name: string): string | undefined =>
-  name.startsWith('!') ? name.slice(1, name.lastIndexOf('/')) : undefined

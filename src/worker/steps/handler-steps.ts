@@ -6,23 +6,13 @@ import { encode } from '../../values/encoding/encoding.ts'
 import type { Stored } from '../../values/encoding/stored.ts'
 import { MillpondError } from '../../values/errors/errors.ts'
 import type { Encoded, Entry, NewEntry } from '../../values/jobs/records.ts'
+import { checkStepName, signalName } from '../../values/jobs/step-names.ts'
 import { delayAfter } from '../../values/settings/backoff.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { milliseconds } from '../../values/time/duration.ts'
-import { signalOf as abortSignalOf } from '../stop-signal.ts'
+import { signalOf } from '../stop-signal.ts'
 import { childId } from './child-id.ts'
-import {
-  bodyOf,
-  checkStepName,
-  type EntryMeta,
-  entry,
-  errorBody,
-  keptError,
-  metaOf,
-  outcomeOf,
-  type StepKind,
-  signalOf,
-} from './entries.ts'
+import { bodyOf, type EntryMeta, entry, errorBody, keptError, metaOf, outcomeOf, type StepKind } from './entries.ts'
 import type { ChildRecord, StepCalls } from './journal-calls.ts'
 import { ParkingLot, type StepsHost, type Wait } from './parking.ts'
 import type { ChildQueue, RunOptions, StepOptions, Steps, WaitOptions } from './step-context.ts'
@@ -32,7 +22,7 @@ const { body: MAX_BODY, shortSleep: SHORT_SLEEP, shortRetry: SHORT_RETRY } = DEF
 const FINAL: ReadonlySet<string> = new Set(['done', 'dead', 'cancelled'])
 
 export class HandlerSteps implements Steps {
-  readonly #attempt: StepsHost
+  readonly #host: StepsHost
   readonly #calls: StepCalls
   readonly #lot: ParkingLot
   readonly #entries = new Map<string, NewEntry>()
@@ -50,10 +40,10 @@ export class HandlerSteps implements Steps {
   #ahead = 0
   #signal: AbortSignal | undefined
 
-  constructor(attempt: StepsHost, calls: StepCalls) {
-    this.#attempt = attempt
+  constructor(host: StepsHost, calls: StepCalls) {
+    this.#host = host
     this.#calls = calls
-    this.#lot = new ParkingLot(attempt, () => ({
+    this.#lot = new ParkingLot(host, () => ({
       signals: this.#signals.length,
       entries: [...this.#failures.values()],
     }))
@@ -96,7 +86,7 @@ export class HandlerSteps implements Steps {
       const { timeout, ask, answer } = checkWaitOptions(options, key)
       const ended = this.#entries.get(`+${key}`)
       if (ended !== undefined) return { value: this.#signalled(ended) as Data }
-      const signal = this.#signals.find((one) => signalOf(one.name) === name && !this.#taken.has(one.name))
+      const signal = this.#signals.find((one) => signalName(one.name) === name && !this.#taken.has(one.name))
       if (signal !== undefined) {
         this.#taken.add(signal.name)
         await this.#write(this.#entry(`+${key}`, 'wait', { signal: signal.name }))
@@ -123,7 +113,7 @@ export class HandlerSteps implements Steps {
       if (ended !== undefined) return { value: outcomeOf(ended) as Result }
       const child = childId(this.#id, key)
       const begun = this.#entries.get(`=${key}`)
-      const isNew = begun === undefined && this.#entries.size === 0 && this.#attempt.claimed.attempt === 1
+      const isNew = begun === undefined && this.#entries.size === 0 && this.#host.claimed.attempt === 1
       const found = isNew ? null : await this.#calls.find(child)
       if (found === null && begun === undefined) await queue.push(data, { ...given, id: child })
       if (found === null ? begun !== undefined : FINAL.has(found.state)) {
@@ -139,7 +129,7 @@ export class HandlerSteps implements Steps {
   }
 
   get #id(): string {
-    return this.#attempt.claimed.id
+    return this.#host.claimed.id
   }
 
   /** Numbers the name at once, reads what was kept, and does the work, which ends with a value or a wait. */
@@ -153,7 +143,7 @@ export class HandlerSteps implements Steps {
     if (outer !== undefined) return Promise.reject(inside())
     const ended = this.#lot
       .busy(async () => {
-        if (this.#attempt.stopped !== undefined) throw this.#attempt.stopped
+        if (this.#host.stopped !== undefined) throw this.#host.stopped
         this.#read ??= this.#readAll()
         await this.#read
         this.#assertKind(key, kind)
@@ -177,7 +167,7 @@ export class HandlerSteps implements Steps {
     const { entries, now } = await this.#calls.read()
     this.#ahead = now - performance.now()
     for (const each of entries) {
-      if (signalOf(each.name) === undefined) this.#entries.set(each.name, each)
+      if (signalName(each.name) === undefined) this.#entries.set(each.name, each)
       else this.#signals.push(each)
       const { signal } = metaOf(each) ?? {}
       if (signal !== undefined) this.#taken.add(signal)
@@ -214,7 +204,7 @@ export class HandlerSteps implements Steps {
       try {
         value = await this.#call(key, run, timeout)
       } catch (error) {
-        if (this.#attempt.stopped !== undefined) throw this.#attempt.stopped
+        if (this.#host.stopped !== undefined) throw this.#host.stopped
         const took = Math.round(performance.now() - from)
         if (++failures >= attempts) {
           const failed = errorBody(keptError(error))
@@ -263,12 +253,12 @@ export class HandlerSteps implements Steps {
     try {
       await sleep(ms, undefined, { signal: this.#stopSignal })
     } catch (error) {
-      throw this.#attempt.stopped ?? error
+      throw this.#host.stopped ?? error
     }
   }
 
   get #stopSignal(): AbortSignal {
-    this.#signal ??= abortSignalOf(this.#attempt)
+    this.#signal ??= signalOf(this.#host)
     return this.#signal
   }
 
@@ -289,7 +279,7 @@ export class HandlerSteps implements Steps {
   }
 
   #entry(name: string, kind: StepKind, meta: Partial<EntryMeta>, body: Encoded | null = null): NewEntry {
-    return entry(name, { kind, attempt: this.#attempt.claimed.attempt, at: this.#now, ...meta }, body)
+    return entry(name, { kind, attempt: this.#host.claimed.attempt, at: this.#now, ...meta }, body)
   }
 
   /** What failed before goes along. */

@@ -64,6 +64,8 @@ export interface Steps {
   ): Promise<Stored<Result>>
   /**
    * Parks the job: it gives up its slot, holds no lease, counts no attempt, and goes on after so long. Below one second it waits here.
+   * A handler whose job is parked is left where it waits, and its signal is aborted with `JobParked`; it is called again from its top. So
+   * code behind a wait, `finally` included, does not run for a parked attempt: let go of what it holds at the signal.
    * @param duration 0 to 100 years, from the first time that the handler came here
    */
   sleep(name: string, duration: Duration): Promise<void>

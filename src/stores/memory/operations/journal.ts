@@ -62,7 +62,8 @@ export function park(state: MemoryState, queue: MemoryQueue, job: Job, park: Par
     return 'ok'
   }
   const until = park.until === null ? now + DEFAULTS.bounds.delay.most : park.until - ORIGIN
-  if (until > now && (job.journal?.signals ?? 0) <= park.signals) {
+  const isOver = park.after.length > 0 || until <= now || (job.journal?.signals ?? 0) > park.signals
+  if (!isOver) {
     job.dueAt = until
     queue.schedule(job)
   } else queue.wait(job)
