@@ -8,7 +8,7 @@ import type { Sealer, SealPlace } from '../values/encoding/seal.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { meetsAgain } from '../values/jobs/once.ts'
-import type { Completion, Encoded, JobRecord, NewJob } from '../values/jobs/records.ts'
+import type { Completion, Encoded, Entry, JobRecord, NewEntry, NewJob } from '../values/jobs/records.ts'
 import type { JobFilter } from '../values/operations/requests.ts'
 import type { Declaration, ScheduleRecord } from '../values/schedules/records.ts'
 
@@ -34,6 +34,17 @@ export function sealed(store: Store, sealer: Sealer): Store {
   }
   const completed = (queue: string, items: readonly Completion[]) =>
     items.map((item) => ({ ...item, result: sealPart('result', item.result, { queue, id: item.id }) }))
+
+  const entryPlace = (id: string | null, name: string): SealPlace => ({
+    part: 'step',
+    queue: '',
+    id: id === null || name.startsWith('!') ? name : `${id} ${name}`,
+  })
+  const sealEntry = <Kind extends NewEntry>(id: string | null, entry: Kind): Kind =>
+    entry.body === null ? entry : { ...entry, body: sealer.seal(entry.body, entryPlace(id, entry.name)) }
+  const openEntry = (id: string, entry: Entry): Entry =>
+    entry.body === null ? entry : { ...entry, body: sealer.open(entry.body, entryPlace(id, entry.name)) }
+  const sealEntries = (id: string, entries: readonly NewEntry[]) => entries.map((each) => sealEntry(id, each))
 
   function opened<Kind extends JobRecord>(record: Kind): Kind {
     const { data, error } = record
@@ -66,6 +77,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
       progress: sealPart('progress', record.progress, record),
       result: sealPart('result', record.result, record),
       error: error === null ? null : sealer.sealError(error, record),
+      ...(record.entries && { entries: sealEntries(record.id, record.entries) }),
     }
   }
 
@@ -110,6 +122,26 @@ export function sealed(store: Store, sealer: Sealer): Store {
           progress: sealPart('progress', item.progress, { queue, id: item.id }),
         })),
       }),
+    journal: ({ queue, items }) =>
+      operations.journal({
+        queue,
+        items: items.map((item) => ({ ...item, entries: sealEntries(item.id, item.entries) })),
+      }),
+    release: ({ queue, items }) =>
+      operations.release({
+        queue,
+        items: items.map(({ park, ...item }) =>
+          park === undefined ? item : { ...item, park: { ...park, entries: sealEntries(item.id, park.entries) } },
+        ),
+      }),
+    signal: ({ items }) => operations.signal({ items: items.map((item) => sealEntry(null, item)) }),
+    entries: async ({ items }) => {
+      const pages = await operations.entries({ items })
+      return pages.map((page, at) => {
+        const id = items[at]?.id ?? ''
+        return page && { ...page, entries: page.entries.map((each) => openEntry(id, each)) }
+      })
+    },
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),

@@ -26,7 +26,7 @@ export interface SealOptions {
 
 /** What a payload belongs to. Moved to another job or another part, it does not open. */
 export interface SealPlace {
-  part: 'data' | 'progress' | 'result' | 'error'
+  part: 'data' | 'progress' | 'result' | 'error' | 'step'
   queue: string
   id: string
 }
