@@ -72,10 +72,12 @@ export class Target {
   }
 
   async #restore(given: readonly JobRecord[]): Promise<Fate[]> {
-    const isBlocked = ({ state }: JobRecord) => state === 'blocked' && !this.#store.capabilities.graphs
-    const fits = given.filter((record) => !isBlocked(record))
+    const { graphs, steps } = this.#store.capabilities
+    const lacks = ({ state, journal }: JobRecord) =>
+      (state === 'blocked' && !graphs) || (journal !== undefined && !steps)
+    const fits = given.filter((record) => !lacks(record))
     const fates = (fits.length === 0 ? [] : await this.#restoreAll(fits)).values()
-    return given.map((record) => (isBlocked(record) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')))
+    return given.map((record) => (lacks(record) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')))
   }
 
   async #restoreAll(records: readonly JobRecord[]): Promise<Fate[]> {

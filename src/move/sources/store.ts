@@ -15,6 +15,7 @@ import type { JobRecord, JobState } from '../../values/jobs/records.ts'
 import type { JobUpdate } from '../../values/operations/requests.ts'
 import type { GroupRecord } from '../../values/settings/limits.ts'
 import type { Batch, QueueCounts, Source, SourceGraph, SourceSettings } from '../source.ts'
+import { withEntries } from './entries.ts'
 import { childrenOf, placesOf, withParents } from './graph.ts'
 
 /** Jobs of a batch. */
@@ -157,7 +158,7 @@ class HeldBatch implements Batch {
       this.records = this.records.filter(({ id }) => !lost.has(id))
       for (const id of lost) this.#passedOver.delete(id)
     }
-    this.records = await withParents(this.#store, this.records)
+    this.records = await withEntries(this.#store, await withParents(this.#store, this.records))
     this.renewAt = renewAt
   }
 
