@@ -411,7 +411,16 @@ class ShardedStore(Store):
         self._of(queue)._limit_group(queue, group, limits)
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
+        if op == "release":
+            self._check_together(queue, list(dict.fromkeys(id for item in items if item.park for id in item.park.after)))
         return self._of(queue)._end(op, queue, items, lease)
+
+    def _check_together(self, queue: str, ids: Sequence[str]) -> None:
+        """A parked job can wait only for jobs of its own store. Error: `AcrossShards`."""
+        found = self._by_id(len(ids), lambda store: store.relatives(ids, 1)) if ids else []
+        for other in found:
+            if other and self._member(other.queue) is not self._member(queue):
+                raise self._across(queue, other.queue)
 
     def _bells(self, over: threading.Event) -> Iterator[Bell]:
         raise NotImplementedError  # `listen` is that of the stores.
