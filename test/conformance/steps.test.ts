@@ -318,6 +318,22 @@ everyWay('bells of steps', {
     await hear(store, 'work', () => park(store, again))
   },
 
+  'work: a park gives its slot to another job': async (store) => {
+    needs(store, 'steps', 'this check')
+    needs(store, 'graphs', 'this check')
+    needs(store, 'limits', 'this check')
+    await store.operations.configure({ queue: 'q', running: 1 })
+    const child = newJob({ queue: 'r' })
+    await store.operations.push({ jobs: [child] })
+    for (const given of [{ after: [child.id] }, { after: [] }]) {
+      const hold = await running(store)
+      await store.operations.push({ jobs: [newJob()] })
+      await hear(store, 'work', () => park(store, hold, given))
+      const { id } = first((await claim(store)).jobs)
+      await store.operations.cancel({ ids: [id, hold.id] })
+    }
+  },
+
   'work: a job that waits for others goes on': async (store) => {
     needs(store, 'steps', 'this check')
     needs(store, 'graphs', 'this check')
