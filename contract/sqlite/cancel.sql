@@ -9,7 +9,8 @@ select queue, state from millpond_jobs where id = :id
 
 -- @statement cancel
 update millpond_jobs set
-  state = 'cancelled', line = null, finished_at = :now, due_at = ifnull(follow_due, due_at), follow_due = null
+  state = 'cancelled', line = null, finished_at = :now, due_at = ifnull(follow_due, due_at), follow_due = null,
+  parked = null
 where id = :id
 
 -- @statement remove

@@ -74,10 +74,12 @@ where name = :queue and rate is not null and exists (select 1 from millpond_pick
 -- than a process can hold. A client looks at a few first, then at more, until it has 16 MiB of data or all, and drops
 -- the rest of the picks. Its retry_after is 0 then. Fence and attempt are those of the claim. `job`: as JSON, which
 -- crosses to another thread at once.
--- `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
+-- The last one of these is how many entries its journal has, null: it has none. `data`: the body, by itself, as large texts are slow in
+-- JSON, and bytes cannot be in it.
 select
   json_array(
-    id, max(fence, :floor) + 1, attempt + 1, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+    id, max(fence, :floor) + 1, attempt + 1, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding,
+    case when journal = 1 then (select nullif(entries, 0) from millpond_journals as own where own.job = pick.seq) end
   ) as job,
   data
 from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
@@ -88,7 +90,7 @@ limit :count
 -- @statement claim
 update millpond_jobs set
   state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
-  worker = :worker, started_at = :now, lease_until = :lease_until
+  worker = :worker, started_at = :now, lease_until = :lease_until, parked = null
 where seq in (select seq from millpond_picks)
 
 -- @statement clear

@@ -129,4 +129,6 @@ select seq,
 from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value
 
 -- @statement job
-select * from millpond_jobs where seq = :seq
+-- As find/find.
+select *, case when journal = 1 then (select nullif(entries, 0) from millpond_journals as own where own.job = seq) end as entries
+from millpond_jobs where seq = :seq

@@ -1,4 +1,4 @@
--- release: a claim is given back unstarted.
+-- release: a claim is given back unstarted, or its job is parked.
 -- In:  queue, id, fence; now and pause (ms) for the statements of limits.
 -- Out: changes = 1: ok. changes = 0: stale.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
@@ -46,3 +46,10 @@ where id = (
 -- @statement release
 update millpond_jobs set state = 'waiting', attempt = attempt - 1, worker = null, started_at = null
 where id = :id and fence = :fence and state = 'running' and queue = :queue
+
+-- @statement park
+-- In: job: its place, as journal/held tells it; state: blocked, scheduled or waiting; due_at; reason.
+update millpond_jobs set
+  state = :state, attempt = attempt - 1, worker = null, started_at = null, due_at = :due_at, parked = :reason,
+  line = case when :state = 'waiting' then line end
+where seq = :job

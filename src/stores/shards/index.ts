@@ -58,7 +58,10 @@ function operationsOf(members: Members): Operations {
     claim: (input) => of(input).call((operations) => operations.claim(input)),
     complete: (input) => of(input).call((operations) => operations.complete(input)),
     fail: (input) => of(input).call((operations) => operations.fail(input)),
-    release: (input) => of(input).call((operations) => operations.release(input)),
+    async release(input) {
+      await checkTogether(members, input.queue, [...new Set(input.items.flatMap(({ park }) => park?.after ?? []))])
+      return of(input).call((operations) => operations.release(input))
+    },
     extend: (input) => of(input).call((operations) => operations.extend(input)),
     journal: (input) => of(input).call((operations) => operations.journal(input)),
     list: (input) => of(input).call((operations) => operations.list(input)),
@@ -184,6 +187,14 @@ function operationsOf(members: Members): Operations {
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A parked job can wait only for jobs of its own store. @throws AcrossShards */
+async function checkTogether(members: Members, queue: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const found = await members.byId(ids.length, (operations) => operations.relatives({ ids, limit: 1 }))
+  const other = found.find((one) => one !== null && members.of(one.queue) !== members.of(queue))
+  if (other) throw members.across(queue, other.queue)
+}
 
 /** A parent that its store does not know may be in another one. */
 async function explained(

@@ -4,7 +4,15 @@
  */
 import { types } from 'node:util'
 import type { OfQueue } from '../../store.ts'
-import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../values/jobs/records.ts'
+import type {
+  ClaimedJob,
+  Completion,
+  Encoded,
+  Encoding,
+  NewEntry,
+  NewJob,
+  PushOutcome,
+} from '../../values/jobs/records.ts'
 import { areAlike, areAlikeButParents, copyEncoded } from '../jobs.ts'
 
 /** The links of a list of jobs. A link is a number: the index of its parent × `LINK_BASE` + that of its child. */
@@ -169,12 +177,17 @@ export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
   type Of<Name extends keyof ClaimedJob> = ClaimedJob[Name]
   type Told = [
     ...[Of<'id'>, Of<'fence'>, Of<'attempt'>, Of<'attempts'>, Of<'priority'>, Of<'group'>, Of<'key'>],
-    ...[Of<'timeout'>, Of<'trace'>, Of<'pushedAt'>, Of<'dueAt'>, Encoding],
+    ...[Of<'timeout'>, Of<'trace'>, Of<'pushedAt'>, Of<'dueAt'>, Encoding, number | null],
   ]
   const list: Told[] = JSON.parse(jobs)
   return list.map((told, at) => {
-    const [id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, encoding] = told
+    const [id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, encoding, journal] =
+      told
     const job = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt }
-    return { ...job, data: encodedFrom(encoding, data[at]) }
+    return { ...job, data: encodedFrom(encoding, data[at]), ...(journal !== null && { journal }) }
   })
 }
+
+/** Entries of the caller's, which may have more beside what the contract names. */
+export const copyEntries = (entries: readonly NewEntry[]): NewEntry[] =>
+  entries.map(({ name, meta, body }) => ({ name, meta, body: copyEncoded(body) }))

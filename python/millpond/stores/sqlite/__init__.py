@@ -21,6 +21,7 @@ from millpond.jobs import (
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
+from millpond.steps import EntriesFrom, EntriesPage, Signal, Signalled
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.sqlite import configure as configuring
 from millpond.stores.sqlite import find as looking
@@ -35,6 +36,7 @@ from millpond.stores.sqlite.end import end
 from millpond.stores.sqlite.fences import Fences
 from millpond.stores.sqlite.graphs import relatives
 from millpond.stores.sqlite.guard import FileGuard
+from millpond.stores.sqlite.journal import entries, signal
 from millpond.stores.sqlite.push import push
 from millpond.stores.sqlite.remove import remove
 from millpond.stores.sqlite.requeue import requeue
@@ -127,6 +129,14 @@ class SqliteStore(Store):
         with self._writing() as tx:
             return end(tx, op, queue, items, lease)
 
+    def entries(self, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
+        with self._reading() as tx:
+            return entries(tx, items)
+
+    def signal(self, items: Sequence[Signal]) -> Sequence[Signalled]:
+        with self._writing() as tx:
+            return [signal(tx, item) for item in items]
+
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         with self._writing() as tx:
             return cancel(tx, ids)
@@ -136,10 +146,11 @@ class SqliteStore(Store):
             return [update(tx, item) for item in items]
 
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         with self._writing() as tx:
-            return requeue(tx, ids, queue, limit, until)
+            return requeue(tx, ids, queue, limit, until, forget)
 
     def remove(
         self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000

@@ -114,5 +114,5 @@ _TOLD = (
 
 
 def job_of(told: list[Any], data: str | bytes) -> ClaimedJob:
-    *values, encoding = told
-    return ClaimedJob(**dict(zip(_TOLD, values, strict=True)), data=Body(encoding, data))
+    *values, encoding, journal = told
+    return ClaimedJob(**dict(zip(_TOLD, values, strict=True)), data=Body(encoding, data), journal=journal)

@@ -1,4 +1,4 @@
-"""How claims end or go on: complete, fail, release, extend."""
+"""How claims end or go on: complete, fail, release, extend, journal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from millpond.backoff import Backoff
 from millpond.jobs import Failure, Release
 from millpond.stores.sqlite.graphs import Endings
+from millpond.stores.sqlite.journal import journal, park
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
@@ -42,6 +43,8 @@ def _end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None, end
             return _fail(tx, item, given, endings)
         case "release":
             return _release(tx, item, given)
+        case "journal":
+            return journal(tx, given, item.entries)
         case "extend":
             until = tx.now + tx.lease(queue, lease)
             if tx.changes("extend/extend", **given, lease_until=until, **encoded(item.progress, "progress")):
@@ -74,6 +77,8 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any], endings: Ending
 
 
 def _release(tx: Transaction, item: Release, given: dict[str, Any]) -> str:
+    if item.park is not None:
+        return park(tx, given, item.park)
     queue = tx.made_queue(given["queue"])
     if item.pause or queue.row["bounded"] or queue.grouped:
         tx.reread()

@@ -28,7 +28,7 @@ def record_of(tx: Transaction, row: sqlite3.Row) -> Record:
     error = None if row["error"] is None else JobError.from_json(row["error"])
     follows = row["follow_due"] is not None
     more = {"due_at": row["follow_due"] if follows else row["due_at"], "follows": follows, "unique": unique_from(row["remember"])} | waits_of(tx, row)
-    return read(Record, dict(row), **bodies, **more, error=error, log=_log_of(row["log"]))
+    return read(Record, dict(row), **bodies, **more, error=error, log=_log_of(row["log"]), journal=row["entries"], entries=())
 
 
 def _log_of(stored: str | None) -> Sequence[str]:

@@ -8,6 +8,7 @@ from millpond.jobs import FINAL, Record, RestoreOutcome
 from millpond.once import NEVER
 from millpond.stores.sqlite.find import BODIES
 from millpond.stores.sqlite.graphs import Endings, Standing, come, link, standing_of_record
+from millpond.stores.sqlite.journal import add_entries
 from millpond.stores.sqlite.once import has_holder, mark, restore_key
 from millpond.stores.sqlite.transaction import Transaction
 from millpond.stores.wire import with_lines
@@ -47,6 +48,8 @@ def _store(tx: Transaction, record: Record, endings: Endings, standing: Standing
     if not tx.changes("restore/restore", **given):
         return "existing"
     tx.move(record.queue, None, record.state)
+    if record.entries:
+        add_entries(tx, tx.value("graphs/last"), record.entries)
     restore_key(tx, queue, record, is_follower)
     come(tx, queue, record.id)
     if standing:

@@ -104,7 +104,7 @@ class Transaction:
         known = self.queue(queue)
         if known is None or not (known.row["limited"] or known.grouped):
             return False
-        return becomes != "running" if was == "waiting" else was == "running" and becomes == "scheduled"
+        return becomes != "running" if was == "waiting" else was == "running" and becomes in ("scheduled", "blocked")
 
     def finish(self, queue: Queue, was: State, becomes: State) -> bool:
         """Whether the job's row is to be kept; else it is to be removed."""

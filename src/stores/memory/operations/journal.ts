@@ -59,6 +59,8 @@ export function park(state: MemoryState, queue: MemoryQueue, job: Job, park: Par
   job.dueAt = now
   if (state.graph.waitAgain(job, park.after)) {
     queue.block(job)
+    // Another job may have its slot.
+    if (queue.hasLimits) state.bells.ring('work', queue.name)
     return 'ok'
   }
   const until = park.until === null ? now + DEFAULTS.bounds.delay.most : park.until - ORIGIN

@@ -22,10 +22,18 @@ import type { FileGuard } from './file-guard.ts'
 import type { LogRoom } from './log-room.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
-import { OPERATIONS, READING, REPEATABLE } from './thread-operations.ts'
+import { OPERATIONS, READING } from './thread-operations.ts'
 import { begin, whileBusy } from './while-busy.ts'
 
 type OperationRequest = RequestOf<Operation>
+
+/**
+ * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.
+ * They are answered before the commit is on the disk. A park is none: what is written with it is to last as an entry.
+ */
+const REPEATABLE: ReadonlySet<string> = new Set(['claim', 'release', 'extend', 'sweep', 'record', 'heartbeat'])
+const isRepeatable = ({ op, input }: OperationRequest): boolean =>
+  REPEATABLE.has(op) && !(op === 'release' && input.items.some(({ park }) => park !== undefined))
 
 const isOperation = (request: Request): request is OperationRequest => Object.hasOwn(OPERATIONS, request.op)
 
@@ -121,7 +129,7 @@ export class GroupCommit {
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
-    const needsDisk = locking && this.#sync !== null ? group.filter(({ op }) => !REPEATABLE.has(op)) : []
+    const needsDisk = locking && this.#sync !== null ? group.filter((request) => !isRepeatable(request)) : []
     this.#answerSynced(done, new Set(needsDisk.map(({ seq }) => seq)), answers)
   }
 

@@ -9,6 +9,7 @@ import { configure, limitGroup, settings } from '../operations/configure.ts'
 import { complete, fail, release } from '../operations/end.ts'
 import { extend } from '../operations/extend.ts'
 import { ahead, find } from '../operations/find.ts'
+import { entries, journal, signal } from '../operations/journal.ts'
 import { groups, list } from '../operations/list.ts'
 import { push } from '../operations/push.ts'
 import { relatives } from '../operations/relatives.ts'
@@ -24,6 +25,7 @@ import { heartbeat, workers } from '../operations/workers.ts'
 export const OPERATIONS = {
   ...{ configure, limitGroup, settings },
   ...{ push, claim, complete, fail, release, extend, sweep },
+  ...{ journal, entries, signal },
   ...{ cancel, update, requeue, remove, bulk, restore },
   ...{ find, list, groups, ahead, relatives },
   ...{ stats, record, heartbeat, workers },
@@ -39,6 +41,7 @@ export const READING: ReadonlySet<string> = new Set([
   ...[
     'ahead',
     'claim',
+    'entries',
     'find',
     'groups',
     'heartbeat',
@@ -51,9 +54,3 @@ export const READING: ReadonlySet<string> = new Set([
     'workers',
   ],
 ])
-
-/**
- * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.
- * They are answered before the commit is on the disk.
- */
-export const REPEATABLE: ReadonlySet<string> = new Set(['claim', 'release', 'extend', 'sweep', 'record', 'heartbeat'])

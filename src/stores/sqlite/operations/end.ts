@@ -1,5 +1,5 @@
 import type { OfQueue } from '../../../store.ts'
-import type { FailOutcome, Failure, HoldOutcome, Release } from '../../../values/jobs/records.ts'
+import type { FailOutcome, Failure, Release, ReleaseOutcome } from '../../../values/jobs/records.ts'
 import { delayAfter } from '../../../values/settings/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
 import { addLog } from '../job-log.ts'
@@ -7,6 +7,7 @@ import { keysOf } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
 import { Endings } from '../settle.ts'
 import type { PackedCompletions } from '../wire.ts'
+import { park } from './journal.ts'
 
 /** @returns the indexes of those that are stale */
 export function complete(context: StoreContext, completions: PackedCompletions): number[] {
@@ -90,13 +91,12 @@ function backoffDelay({ statements }: StoreContext, hold: { queue: string; id: s
   return delayAfter(policy, integer(row.attempt), Math.random())
 }
 
-export function release(
-  { statements, queues, now }: StoreContext,
-  { queue: name, items }: OfQueue<Release>,
-): HoldOutcome[] {
-  return items.map(({ id, fence, pause = 0, log }) => {
+export function release(context: StoreContext, { queue: name, items }: OfQueue<Release>): ReleaseOutcome[] {
+  const { statements, queues, now } = context
+  return items.map(({ id, fence, pause = 0, log, park: waits }) => {
     const hold = { queue: name, id, fence }
     addLog(statements, hold, log)
+    if (waits !== undefined) return park(context, hold, waits)
     const settings = queues.find(name)?.settings
     if (pause > 0 || settings?.isBounded || settings?.isGrouped) {
       queues.write()

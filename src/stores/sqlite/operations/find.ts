@@ -4,6 +4,7 @@ import { storedErrorFromJson } from '../../stored-error.ts'
 import type { Statements } from '../connection/statements.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
 import { logFrom } from '../job-log.ts'
+import { stepsFrom } from '../journal.ts'
 import { onceFrom } from '../once.ts'
 import type { StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
@@ -49,6 +50,7 @@ export function recordFrom(row: Row, waits: Pick<JobRecord, 'waitsFor' | 'onDead
     error: row.error === null ? null : storedErrorFromJson(row.error),
     ...logFrom(row.log),
     ...onceFrom(row),
+    ...stepsFrom(row),
     ...waits,
   }
 }

@@ -1,14 +1,12 @@
 /** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
-
 import type { Operations } from '../../../store.ts'
+import type { Park } from '../../../values/jobs/records.ts'
 import { copyEncoded } from '../../jobs.ts'
-import { withoutSteps } from '../../lacking.ts'
 import type { ThreadClient } from '../connection/client.ts'
-import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
+import { claimedJobs, copyEntries, packJobs, pushOutcomes } from '../wire.ts'
 
 export function operationsOf(client: ThreadClient): Operations {
   return {
-    ...withoutSteps('sqlite'),
     configure: (input) => client.call('configure', input),
     limitGroup: (input) => client.call('limitGroup', input),
     settings: (input) => client.call('settings', input),
@@ -29,12 +27,23 @@ export function operationsOf(client: ThreadClient): Operations {
     release: ({ queue, items }) =>
       client.call('release', {
         queue,
-        items: items.map(({ id, fence, pause = 0, log }) => ({ id, fence, pause, log })),
+        items: items.map(({ id, fence, pause = 0, log, park }) => ({
+          ...{ id, fence, pause, log },
+          ...(park !== undefined && { park: copyPark(park) }),
+        })),
       }),
     extend: ({ queue, lease, items: given }) => {
       const items = given.map(({ id, fence, progress, log }) => ({ id, fence, progress: copyEncoded(progress), log }))
       return client.call('extend', { queue, lease, items })
     },
+    journal: ({ queue, items }) =>
+      client.call('journal', {
+        queue,
+        items: items.map(({ id, fence, log, entries }) => ({ id, fence, log, entries: copyEntries(entries) })),
+      }),
+    entries: ({ items }) => client.call('entries', { items: items.map(({ id, after }) => ({ id, after })) }),
+    signal: ({ items }) =>
+      client.call('signal', { items: items.map((item) => ({ ...item, body: copyEncoded(item.body) })) }),
     sweep: (input) => client.call('sweep', input),
     cancel: (input) => client.call('cancel', input),
     update: ({ items }) =>
@@ -51,6 +60,7 @@ export function operationsOf(client: ThreadClient): Operations {
           data: copyEncoded(record.data),
           progress: copyEncoded(record.progress),
           result: copyEncoded(record.result),
+          ...(record.entries !== undefined && { entries: copyEntries(record.entries) }),
         })),
       }),
     find: (input) => client.call('find', input),
@@ -78,3 +88,9 @@ export function operationsOf(client: ThreadClient): Operations {
       }),
   }
 }
+
+const copyPark = ({ until, signals, after, entries, reason }: Park): Park => ({
+  ...{ until, signals, reason },
+  after: [...after],
+  entries: copyEntries(entries),
+})

@@ -3,7 +3,8 @@ import { withLines } from '../../../values/jobs/job-log.ts'
 import { NEVER } from '../../../values/jobs/once.ts'
 import type { Encoded, JobRecord } from '../../../values/jobs/records.ts'
 import type { RestoreOutcome } from '../../../values/operations/requests.ts'
-import { awaitJob, come, link, type Standing, standingOf } from '../graphs.ts'
+import { awaitJob, come, lastSeq, link, type Standing, standingOf } from '../graphs.ts'
+import { addEntries } from '../journal.ts'
 import { hasHolder, mark, onceColumns, restoreKey } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'
 import { Endings } from '../settle.ts'
@@ -28,15 +29,7 @@ function restoreOne(context: StoreContext, record: JobRecord, endings: Endings):
 
 function store(context: StoreContext, record: JobRecord, endings: Endings, standing?: Standing): RestoreOutcome {
   const { statements, queues } = context
-  const {
-    after: _,
-    waitsFor: _open,
-    onDead: _mode,
-    journal: _count,
-    parked: _parked,
-    entries: _entries,
-    ...kept
-  } = record
+  const { after: _, waitsFor: _open, onDead: _mode, journal: _count, entries = [], parked = null, ...kept } = record
   const { pushedAt, dueAt, startedAt, finishedAt, data, progress, result, error, log, unique, follows, ...columns } =
     kept
   const queue = queues.findOrCreate(record.queue)
@@ -52,9 +45,11 @@ function store(context: StoreContext, record: JobRecord, endings: Endings, stand
     log: log === undefined ? null : JSON.stringify(withLines([], log)),
     ...onceColumns(unique, isFollower ? dueAt : null),
     ...(isFollower && { due_at: NEVER }),
+    parked,
   }
   if (statements.run('restore/restore', row) === 0) return 'existing'
   queue.move(null, record.state)
+  if (entries.length > 0) addEntries(statements, lastSeq(context), entries)
   restoreKey(context, queue, record, isFollower)
   come(context, queue, record.id)
   if (standing !== undefined) link(context, queue, standing, endings)
