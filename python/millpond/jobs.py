@@ -15,6 +15,7 @@ from millpond.errors import MillpondError
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
 from millpond.once import Once, Unique
+from millpond.steps import NewEntry, Park
 
 if TYPE_CHECKING:
     from millpond.schedules import DueSchedules
@@ -25,6 +26,9 @@ LIVE: Final = STATES[:4]
 FINAL: Final = STATES[4:]
 OnDead = Literal["cancel", "run"]
 Outcome = Literal["ok", "stale"]
+JournalOutcome = Literal["ok", "stale", "full"]
+ReleaseOutcome = Literal["ok", "stale", "full"]
+"""`full`: the journal would outgrow a bound, and nothing was changed."""
 FailOutcome = Literal["retry", "dead", "stale"]
 ExtendOutcome = Literal["ok", "held", "stale", "cancelled"]
 UpdateOutcome = Literal["updated"] | State | None
@@ -146,7 +150,10 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedJob(Job):
+    """`journal`: how many entries its journal has; None: it has none."""
+
     fence: int
+    journal: int | None = None
 
 
 @dataclass(frozen=True)
@@ -228,6 +235,15 @@ class Release(Held):
     """`pause`: ms for which no job of its group starts; of the queue, if the job has no group or groups take no turns."""
 
     pause: int = 0
+    park: Park | None = None
+    """The job is not given back, but waits for something."""
+
+
+@dataclass(frozen=True)
+class JournalItem(Held):
+    """Entries that a claim adds to the journal of its job."""
+
+    entries: Sequence[NewEntry] = ()
 
 
 @dataclass(frozen=True)
@@ -311,6 +327,12 @@ class Record(Job):
     """Of a blocked job, if it is not `cancel`."""
     after: Sequence[str] = ()
     """Only for `restore` of a blocked job: the jobs that it waits for."""
+    journal: int | None = None
+    """How many entries its journal has; None: it has none."""
+    parked: str | None = None
+    """Of a parked job: the reason of its last park."""
+    entries: Sequence[NewEntry] = ()
+    """Only for `restore`: its journal."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,13 +14,14 @@ from typing import Any, Final, Literal, Unpack, cast
 from millpond.errors import MillpondError
 from millpond.jobs import (
     Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter,
-    JobUpdate, NewJob, Outcome, Page, Pushed, Record, Relatives, Release, Removed, Requeued, RestoreOutcome, State, Swept,
-    UpdateOutcome, check_fields,
+    JobUpdate, JournalItem, JournalOutcome, NewJob, Outcome, Page, Pushed, Record, Relatives, Release, ReleaseOutcome, Removed, Requeued,
+    RestoreOutcome, State, Swept, UpdateOutcome, check_fields,
 )
 from millpond.queues import (
     Group, GroupLimits, QueueStats, Settings, SettingsReport, Slice, WorkerBeat, WorkerRecord, check_settings,
 )
 from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord, check_schedule
+from millpond.steps import EntriesFrom, EntriesPage, Signal, Signalled
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
@@ -69,11 +70,23 @@ class Store(ABC):
     def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]:
         return cast(Sequence[FailOutcome], self._end("fail", queue, items))
 
-    def release(self, queue: str, items: Sequence[Release]) -> Sequence[Outcome]:
-        return cast(Sequence[Outcome], self._end("release", queue, items))
+    def release(self, queue: str, items: Sequence[Release]) -> Sequence[ReleaseOutcome]:
+        return cast(Sequence[ReleaseOutcome], self._end("release", queue, items))
 
     def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]:
         return cast(Sequence[ExtendOutcome], self._end("extend", queue, items, lease))
+
+    def journal(self, queue: str, items: Sequence[JournalItem]) -> Sequence[JournalOutcome]:
+        """Adds entries to the journals of claimed jobs. Those whose names are there already are left out."""
+        return cast(Sequence[JournalOutcome], self._end("journal", queue, items))
+
+    def entries(self, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
+        """About 4 MiB of entries; None: the job is unknown. Error: `NotSupported`."""
+        raise MillpondError("NotSupported", "this store keeps no steps")
+
+    def signal(self, items: Sequence[Signal]) -> Sequence[Signalled]:
+        """Adds entries from outside to the journals of live jobs; parked ones that are scheduled wait then. Error: `NotSupported`."""
+        raise MillpondError("NotSupported", "this store keeps no steps")
 
     def limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         """`group` '': the jobs without one. Makes the queue grouped. Error: `NotSupported`."""
@@ -159,10 +172,11 @@ class Store(ABC):
 
     @abstractmethod
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         """Sends dead or cancelled jobs back to waiting: `ids`, or a queue's dead ones, longest dead first; with `until` those that
-        were dead at that time."""
+        were dead at that time. `forget`, with `ids`: entries of the worker with this number or a higher one are gone."""
 
     @abstractmethod
     def remove(

@@ -13,11 +13,14 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import BulkChange, Completion, DataFilter, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.jobs import (
+    BulkChange, Completion, DataFilter, Extension, Failure, JobError, JobFilter, JobUpdate, JournalItem, NewJob, Record, Release,
+)
 from millpond.once import Once, Unique
 from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
 from millpond.schedules import Declaration, Firing, ScheduledJob
+from millpond.steps import EntriesFrom, NewEntry, Park, Signal
 from millpond.store import Store
 from millpond.stores.wire import camel, snake
 from tests.fences import Fences
@@ -42,11 +45,13 @@ def once(**given: Any) -> Once:
 KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate, "unique": unique, "once": once}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
+ITEMS |= {"journal": JournalItem, "entries": EntriesFrom, "signal": Signal}
 LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record, "schedules": Declaration, "firings": Firing}
 SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter, "change": BulkChange}
 QUEUE: Case = {"queue": "q"}
 DEFAULTS: Case = {
-    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups", "bulk")},
+    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "journal")},
+    **{op: QUEUE for op in ("list", "groups", "bulk")},
     "claim": QUEUE | {"worker": "w", "limit": 100, "lease": 60_000},
     "NewJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
     "Failure": {"error": {"code": "HandlerFailed", "name": "Error", "message": "no reason given"}},
@@ -76,6 +81,8 @@ def test_lifecycle(path: Path, place: Place) -> None:
     clock = Clock()
     store = place.open(clock)
     try:
+        if "steps" in vector.get("needs", ()) and type(store).entries is Store.entries:
+            pytest.skip("this store keeps no steps")
         replay(store, clock, vector)
     finally:
         store.close()
@@ -133,6 +140,10 @@ def value_of(kind: Any, given: Case) -> Any:
         fields["data"] = DataFilter(**fields["data"])
     if "jobs" in fields:
         fields["jobs"] = [value_of(NewJob, each) for each in fields["jobs"]]
+    if "entries" in fields:
+        fields["entries"] = [value_of(NewEntry, each) for each in fields["entries"]]
+    if "park" in fields:
+        fields["park"] = value_of(Park, fields["park"])
     if "buckets" in fields:
         fields["buckets"] = {int(bucket): count for bucket, count in fields["buckets"].items()}
     return kind(**fields)
@@ -182,7 +193,7 @@ def outward(given: Any) -> Any:
     found: Case = {}
     for each in fields(given):
         name, value = {"start": "from"}.get(each.name, camel(each.name)), outward(getattr(given, each.name))
-        if name == "id" and value.startswith(PREFIX):
+        if name == "id" and value is not None and value.startswith(PREFIX):
             value = short_id(value)
         elif name == "parent" and value is not None:
             value = short_id(value)

@@ -17,6 +17,7 @@ from millpond.ids import check_id, new_id
 from millpond.names import check_key, check_queue
 from millpond.rate import Rate, rate_of
 from millpond.sizing import Demand, sizing
+from millpond.steps import NewEntry, Park, Signal
 from tests.vectors import Case, LeftOut, label, load, value_of
 
 _encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histogram")
@@ -216,3 +217,17 @@ def test_sizing(case: Case) -> None:
     for name, value in {**expected, **expected["wait"]}.items():
         if name not in ("wait", "workers", "queue"):
             assert getattr(actual, name) == pytest.approx(value, rel=1e-6), name
+
+
+def test_entries_and_parks_are_checked() -> None:
+    _refuses("InvalidName", NewEntry, "step")
+    _refuses("InvalidOption", NewEntry, "=" + "é" * 256)
+    _refuses("InvalidOption", NewEntry, "=\ud800")
+    _refuses("InvalidOption", NewEntry, "=a", '"' + "x" * 65_536 + '"')
+    _refuses("InvalidName", Signal, "=go", "{}", None, "019b76da-a800-7000-8000-000000000061")
+    _refuses("InvalidOption", Signal, "!go/1")
+    _refuses("InvalidOption", Signal, "!go/1", "{}", None, None, "q")
+    _refuses("InvalidOption", Park, None, -1)
+    _refuses("InvalidOption", Park, None, 0, (), (), "x" * 65_537)
+    _refuses("InvalidName", Park, None, 0, ("no id",))
+    assert NewEntry("=é", "{}", encode("é")).size == 3 + 2 + 4

@@ -62,10 +62,11 @@ for (const { name, skip, place } of mixedStores) {
     const times = { pushed_at: job.pushedAt.getTime(), due_at: job.dueAt.getTime() }
     const empty = { started_at: null, finished_at: null, worker: null, progress: null, result: null, error: null }
     const plain = { log: [], unique: null, follows: false, after: [], on_dead: null, waits_for: null }
+    const stepless = { journal: null, parked: null, entries: [] }
     assert.deepEqual(found, {
       ...{ id, queue: 'q', state: 'scheduled', attempt: 0, fence: job.fence, data: readInPython },
       ...options,
-      ...{ ...times, ...empty, ...plain },
+      ...{ ...times, ...empty, ...plain, ...stepless },
     })
   })
 

@@ -19,6 +19,7 @@ from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slic
 from millpond.schedules import (
     MOST_DUE, Declaration, DeclareOutcome, DueSchedules, Fired, Firing, ScheduledJob, ScheduleRecord,
 )
+from millpond.steps import EntriesFrom, EntriesPage, Signal, Signalled
 from millpond.store import LISTEN_AGAIN_AFTER, HandlerTransaction, Store
 
 T = TypeVar("T")
@@ -230,15 +231,29 @@ class ShardedStore(Store):
     def relatives(self, ids: Sequence[str], limit: int) -> Sequence[Relatives | None]:
         return self._by_id(len(ids), lambda store: store.relatives(ids, limit))
 
+    def entries(self, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
+        return self._by_id(len(items), lambda store: store.entries(items))
+
+    def signal(self, items: Sequence[Signal]) -> Sequence[Signalled]:
+        def known(store: Store) -> Sequence[Signalled | None]:
+            return [None if each.status == "none" else each for each in store.signal(items)]
+
+        found = self._by_id(len(items), known)
+        return [one or Signalled("none", item.id) for one, item in zip(found, items, strict=True)]
+
     def ahead(self, id: str) -> int | None:
         return self._by_id(1, lambda store: [store.ahead(id)])[0]
 
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         if ids is None:
             return self._of(queue).requeue(queue=queue, limit=limit, until=until)
-        answers = self._answers(lambda store: store.requeue(ids=ids), lambda done: sum(each.requeued for each in done) >= len(ids) > 0)
+        answers = self._answers(
+            lambda store: store.requeue(ids=ids, forget=forget),
+            lambda done: sum(each.requeued for each in done) >= len(ids) > 0,
+        )
         return Requeued(sum(each.requeued for each in answers), max(each.now for each in answers))
 
     def remove(

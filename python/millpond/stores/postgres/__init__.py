@@ -82,8 +82,9 @@ class PostgresStore(Store):
         return update(self._calls, items)
 
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         return requeue(self._calls, ids, queue, limit, until)
 
     def remove(

@@ -141,8 +141,9 @@ class RedisStore(Store):
         return update(self._connection, self._notifier, items)
 
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         if ids is not None:
             return requeue_jobs(self._connection, self._notifier, ids)
         return requeue_dead(self._connection, self._notifier, queue, limit, until)

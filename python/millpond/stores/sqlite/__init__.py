@@ -136,8 +136,9 @@ class SqliteStore(Store):
             return [update(tx, item) for item in items]
 
     def requeue(
-        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
-    ) -> Requeued:
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
+        forget: int | None = None,
+    ) -> Requeued:  # fmt: skip
         with self._writing() as tx:
             return requeue(tx, ids, queue, limit, until)
 
