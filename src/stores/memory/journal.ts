@@ -18,9 +18,13 @@ export class Journal {
 
   /** Adds those whose names are new. @returns false: it would outgrow a bound, and nothing was added */
   add(given: readonly NewEntry[]): boolean {
-    const added = new Map(given.filter(({ name }) => !this.#entries.has(name)).map((entry) => [entry.name, entry]))
+    const added = new Map<string, NewEntry>()
     let bytes = this.#bytes
-    for (const entry of added.values()) bytes += entryBytes(entry)
+    for (const entry of given) {
+      if (this.#entries.has(entry.name) || added.has(entry.name)) continue
+      added.set(entry.name, entry)
+      bytes += entryBytes(entry)
+    }
     if (added.size > 0 && (this.#entries.size + added.size > MAX_ENTRIES || bytes > MAX_BYTES)) return false
     for (const { name, meta, body } of added.values()) {
       this.#entries.set(name, { n: ++this.#last, name, meta, body: copyEncoded(body) })
