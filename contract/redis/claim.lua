@@ -18,13 +18,14 @@
 --      it,
 --      3 if there is none, 2 if it has a `running`, `rate` or `groupRate` and is not paused, else 1.
 --      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of
---      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
+--      a list with four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed). If any job has a
+--      journal, MessagePack of another list is behind that: the place of each of those, and how many entries it has.
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing new, since nobody would run it.
 
 local limit, lease, worker, call_name, latest, min_priority = HEAD[5], HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10] or 0
 local per_group = HEAD[11] or 1
-local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
+local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits', 'steps')
 lease = lease or tonumber(settings[2]) or DEFAULT.lease
 local known = settings[7] and 1 or redis.call('EXISTS', K.floor) == 1 and 3 or 0
 local is_late = latest and NOW > latest
@@ -43,8 +44,20 @@ local function give(id, record, fence, attempt, due)
   end
 end
 
+-- @return what is to be told of the journals
+local function journals()
+  local told = {}
+  for i, kept in ipairs(hmget(K.journals, given)) do
+    local count = kept and cmsgpack.unpack(kept)[1] or 0
+    if count > 0 then told[#told + 1], told[#told + 2] = i, count end
+  end
+  return #told > 0 and cmsgpack.pack(told) or ''
+end
+
 local function told(fence)
-  if got > 0 then out[6], out[7], out[8] = fence, table.concat(given), #others > 0 and cmsgpack.pack(others) or '' end
+  if got == 0 then return out end
+  local own = settings[9] and journals() or ''
+  out[6], out[7], out[8] = fence, table.concat(given), (#others > 0 or own ~= '') and cmsgpack.pack(others) .. own or ''
   return out
 end
 
@@ -153,6 +166,7 @@ end
 take()
 call('HSET', K.states, states)
 call('ZADD', K.running, leases)
+if settings[9] then call('HDEL', K.parked, given) end
 if got > 0 then
   redis.call('HSET', K.claims, worker, cmsgpack.pack({ call_name, NOW }) .. table.concat(given))
   note_end(till)

@@ -23,6 +23,11 @@
 --              between them
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   links, waits, settling   the graph: see graph.lua
+--   journals   HASH id of a job that has a journal, or was parked → MessagePack of [entries, signals, bytes, last]: how many entries it
+--              has, and how many of them are signals; how many bytes names, metas and bodies have; the number of the last one that came
+--   journal:ID ZSET of the names of a job's entries by their numbers. ID: the job's, as text
+--   entries:ID HASH name → the length of the meta (four bytes, big-endian), the meta, then the encoded body, or `-` where there is none
+--   parked     HASH id of a parked job → the reason of its last park
 --   queues     SET of the names of the queues
 --   due        ZSET of queues by when their next scheduled job is due; none for a queue without one
 --   ends       ZSET of queues by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an
@@ -45,8 +50,9 @@
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
 --              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; measured: see `record`; limits:
 --              not there: the queue has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep,
---              asleepBy, room, watched; listed: 1: the queue is in `queues`; run: 32 characters that name the server's run that gave out
---              the last fences, then the floor above which they are
+--              asleepBy, room, watched; listed: 1: the queue is in `queues`; steps: 1: a job of the queue is, or
+--              was, in `journals`; run: 32 characters that name the server's run that gave out the last fences, then the floor above which
+--              they are
 --   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's
 --              rate, in microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups;
 --              virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to which the
@@ -99,7 +105,7 @@ local visited, order = {}, {}
 
 local POND = {}
 for name in string.gmatch(
-  'jobs states results progress errors links waits settling queues due ends floor version workers claimed '
+  'jobs states results progress errors links waits settling journals parked queues due ends floor version workers claimed '
     .. 'schedules scheduleNames nextFirings removedSchedules', '%S+') do POND[name] = PREFIX .. name end
 
 local function keys_of(queue)

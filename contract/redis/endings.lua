@@ -60,10 +60,22 @@ local function flush()
   end
 end
 
--- Jobs that are kept no longer. Needs graph.lua.
+local function forget_journals(ids)
+  local keys = {}
+  for i, kept in ipairs(hmget(K.journals, ids)) do
+    if kept then keys[#keys + 1], keys[#keys + 2] = journal_keys(ids[i]) end
+  end
+  if #keys == 0 then return end
+  call('HDEL', K.journals, ids)
+  call('HDEL', K.parked, ids)
+  redis.call('UNLINK', unpack(keys))
+end
+
+-- Jobs that are kept no longer, at most as many as one call has. Needs graph.lua.
 local function forget(ids)
   if #ids == 0 then return end
   forget_links(ids)
+  if Q.steps then forget_journals(ids) end
   call('HDEL', K.jobs, ids)
   call('HDEL', K.states, ids)
   for _, key in ipairs({ K.results, K.errors }) do

@@ -21,6 +21,17 @@ end
 
 local function facts_of(id) return (facts(record_of(id))) end
 
+local function uuid(id)
+  local hex = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
+  return string.gsub(hex, '^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)', '%1-%2-%3-%4-')
+end
+
+-- @return the keys of a job's journal: the order of its entries, and these
+local function journal_keys(id)
+  local name = uuid(id)
+  return PREFIX .. 'journal:' .. name, PREFIX .. 'entries:' .. name
+end
+
 local function state_of(id)
   local state = redis.call('HGET', K.states, id)
   return state and cmsgpack.unpack(state)
@@ -30,12 +41,14 @@ local function put_state(id, ...)
   redis.call('HSET', K.states, id, cmsgpack.pack({ ... }))
 end
 
--- What scripts need to know of the queue that they are at, once in a call: how long jobs are kept, whether it has or had limits.
+-- What scripts need to know of the queue that they are at, once in a call: how long jobs are kept, whether it has or had
+-- limits, and journals.
 local function know()
   if Q.keep_done then return end
-  local settings = redis.call('HMGET', K.queue, 'keepDone', 'keepDead', 'limits')
+  local settings = redis.call('HMGET', K.queue, 'keepDone', 'keepDead', 'limits', 'steps')
   Q.keep_done = tonumber(settings[1]) or DEFAULT.keepDone
   Q.keep_dead = tonumber(settings[2]) or DEFAULT.keepDead
+  Q.steps = settings[4]
   set_grouped(settings[3])
 end
 

@@ -7,16 +7,18 @@
 -- @include stopping.lua
 -- @include settle.lua
 -- @include back.lua
+-- @include journals.lua
 -- requeue: dead or cancelled jobs get another life.
 -- Head: limit: of the queue, up to so many dead ones, longest dead first; from: how many of those to pass over; until: only those that were
---       dead at this time, nil: all. nil: jobs by their ids.
+--       dead at this time, nil: all. nil: jobs by their ids. forget: of these, entries of the worker with this number or a higher one go;
+--       nil: none.
 -- In:  ids of the jobs, or nothing.
 -- Out: [back, stayed, now, left, queue…]: how many came back; how many were looked at and stay; how many were left to another call, since
 --      jobs are large; the queues to which jobs came back.
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit`
 --      jobs at most.
 
-local limit, from, until_time = HEAD[5], HEAD[6], HEAD[7]
+local limit, from, until_time, forget_from = HEAD[5], HEAD[6], HEAD[7], HEAD[8]
 local back, stayed, left, ids = 0, 0, 0, {}
 
 local function requeue(id)
@@ -29,6 +31,7 @@ local function requeue(id)
     stayed = stayed + 1
     return
   end
+  if forget_from and Q.steps then forget_entries(id, forget_from) end
   back = back + 1
   Q.came_back = true
 end

@@ -11,14 +11,14 @@
 -- @include run.lua
 -- @include new-queue.lua
 -- @include log.lua
+-- @include journals.lua
 -- restore: jobs are put back as they were.
--- Head: nothing further.
+-- Head: counts: of each job, how many entries its journal has; nil: none has any.
 -- In:  eight items per job: id; MessagePack of [queue, state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts,
---      group, timeout, key, trace, cost, remember, follows, runs], absent values false, times 0; runs: of a blocked job, whether its onDead
---      is
---      `run`; the encoded data; result, progress, error and log, each nothing where there is none; the ids of its parents, each once, one
---      after
---      the other.
+--      group, timeout, key, trace, cost, remember, follows, runs, parked], absent values false, times 0; runs: of a blocked job, whether
+--      its onDead is `run`; parked: of a parked job, for what it waits; the encoded data; result, progress, error and log, each
+--      nothing where there is none; the ids of its parents, each once, one after the other. Behind those three items per entry, as of
+--      `journal`.
 -- Out: [made, outcome…], made as of `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here. A parent that the pond
 --      does not know is an open link.
@@ -35,7 +35,8 @@ end
 
 local function state_of_parent(id) return state_in_pond(id) or 'live' end
 
-local function restore(id, list, data, parents, lines, ...)
+-- first, count: where its entries begin, and how many there are
+local function restore(id, first, count, list, data, parents, lines, ...)
   if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
   enter_queue(list[1])
   local state, due, finished, key = list[2], list[5], list[7], list[14]
@@ -65,6 +66,11 @@ local function restore(id, list, data, parents, lines, ...)
     if value ~= '' then redis.call('HSET', K[name], id, value) end
   end
   add_log(id, lines ~= '' and lines)
+  local plan = (count > 0 or list[20]) and plan_entries(id, first, count)
+  if plan then
+    add_entries(plan)
+    if list[20] and not kept then note_parked(plan, list[20]) end
+  end
   if kept then
     redis.call('ZADD', K[state], text(finished), id)
     note_end(finished + kept)
@@ -87,9 +93,14 @@ local function restore(id, list, data, parents, lines, ...)
   return 0
 end
 
-for i = 3, #ARGV, 8 do
+local counts = HEAD[5]
+local jobs = counts and #counts or (#ARGV - 2) / 8
+local first = 3 + 8 * jobs
+for job = 1, jobs do
+  local i, count = job * 8 - 5, counts and counts[job] or 0
   local list, result, progress, failure, lines, parents = cmsgpack.unpack(ARGV[i + 1]), unpack(ARGV, i + 3, i + 7)
-  out[#out + 1] = restore(ARGV[i], list, ARGV[i + 2], parents, lines, result, progress, failure)
+  out[#out + 1] = restore(ARGV[i], first, count, list, ARGV[i + 2], parents, lines, result, progress, failure)
+  first = first + 3 * count
 end
 out[1] = made
 for _, q in ipairs(order) do

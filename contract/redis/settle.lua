@@ -1,11 +1,6 @@
 -- What scripts share that end jobs: they settle what the line of graph.lua has. Needs graph.lua, jobs.lua, waiting.lua, endings.lua,
 -- once.lua, stopping.lua.
 
-local function uuid(id)
-  local hex = string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
-  return string.gsub(hex, '^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)', '%1-%2-%3-%4-')
-end
-
 local HOW = { [DEAD] = 'dead', [CANCELLED] = 'cancelled', [REMOVED] = 'removed' }
 
 -- A blocked job is cancelled for its parent.

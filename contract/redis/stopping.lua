@@ -14,6 +14,7 @@ local function stop(id, state, list)
     return true
   end
   Q.left = true
+  if Q.steps then redis.call('HDEL', K.parked, id) end
   if state == 'scheduled' then
     redis.call('ZREM', K.scheduled, id)
     Q.moves = true

@@ -10,6 +10,7 @@ import { claim, first, running } from './suite.ts'
 type Calls = (operations: Operations, store: Store) => Promise<unknown>[]
 
 const RECORD = { worker: null, startedAt: null, finishedAt: null, progress: null, result: null, error: null }
+const PARK = { until: null, signals: 0, after: [], entries: [], reason: '{}' }
 const rate = { count: 5, per: 1000, burst: null }
 
 /** What a store without the capability refuses. */
@@ -43,6 +44,12 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     configure({ queue: 'g', groupRate: rate }),
     limitGroup({ queue: 'g', group: 'a', limits: null }),
     groups({ queue: 'g', limit: 1 }),
+  ],
+  steps: ({ journal, entries, signal, release }) => [
+    journal({ queue: 'q', items: [{ id: newId(), fence: 1, entries: [] }] }),
+    release({ queue: 'q', items: [{ id: newId(), fence: 1, park: PARK }] }),
+    entries({ items: [{ id: newId(), after: 0 }] }),
+    signal({ items: [{ id: newId(), name: '!go/1', meta: '{}', body: null }] }),
   ],
   find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
   lists: ({ list, bulk }) => [

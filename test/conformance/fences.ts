@@ -77,6 +77,7 @@ export function countingFences(store: Store): Store {
       complete: (input) => operations.complete(held(input)),
       fail: (input) => operations.fail(held(input)),
       release: (input) => operations.release(held(input)),
+      journal: (input) => operations.journal(held(input)),
       extend: (input) => operations.extend({ ...input, ...held(input) }),
       find: async (input) => (await operations.find(input)).map((record) => record && counted(record)),
       async list(input) {

@@ -37,7 +37,7 @@ const CAPABILITIES: Capabilities = {
     once: true,
     results: true,
     logs: true,
-    steps: false,
+    steps: true,
   },
   ...{ graphs: true, limits: true, rates: true, groups: true },
   ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },

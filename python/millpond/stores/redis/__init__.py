@@ -18,6 +18,7 @@ from millpond.jobs import (
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
+from millpond.steps import EntriesFrom, EntriesPage, Signal, Signalled
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis import schedules as scheduling
 from millpond.stores.redis import workers as working
@@ -28,6 +29,7 @@ from millpond.stores.redis.configure import Configurer
 from millpond.stores.redis.connection import Connection
 from millpond.stores.redis.end import Endings
 from millpond.stores.redis.find import ahead, find
+from millpond.stores.redis.journal import entries, signal
 from millpond.stores.redis.list import groups, page
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.push import push
@@ -100,6 +102,12 @@ class RedisStore(Store):
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         return self._endings.end(op, queue, items, lease)
 
+    def entries(self, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
+        return entries(self._connection, items)
+
+    def signal(self, items: Sequence[Signal]) -> Sequence[Signalled]:
+        return signal(self._connection, self._notifier, items)
+
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         return cancel(self._connection, self._notifier, ids)
 
@@ -145,7 +153,7 @@ class RedisStore(Store):
         forget: int | None = None,
     ) -> Requeued:  # fmt: skip
         if ids is not None:
-            return requeue_jobs(self._connection, self._notifier, ids)
+            return requeue_jobs(self._connection, self._notifier, ids, forget)
         return requeue_dead(self._connection, self._notifier, queue, limit, until)
 
     def remove(

@@ -28,6 +28,8 @@ WAIT: Final = 0.05
 MOST_ITEMS: Final = 500
 MOST_CHANGES: Final = 200
 """Items of calls that read and write much for each, such as `cancel`."""
+MOST_BYTES: Final = 4_194_304
+"""Bytes of a call whose items have a size, about: scripts leave more than that to another call."""
 Argument: TypeAlias = bytes | str | int
 
 # The call did nothing, and may succeed later.
@@ -82,12 +84,21 @@ class Connection:
         packed = msgpack.packb([self.now(), self.channel, self._origin, queue, *head])
         return self.repeat(lambda lost: self._once(called, [packed, "1" if lost or again else "0", *items]))
 
-    def in_chunks(self, items: Sequence[T], call: Callable[[Sequence[T]], Sequence[A]], most: int = MOST_ITEMS) -> list[A]:
+    def in_chunks(
+        self, items: Sequence[T], call: Callable[[Sequence[T]], Sequence[A]], most: int = MOST_ITEMS,
+        size_of: Callable[[T], int] = lambda _: 0,
+    ) -> list[A]:  # fmt: skip
         """An answer per item, in as many calls as they take. `call` answers the first ones at least: where jobs are large, the others are
-        sent again."""
+        sent again. `size_of`: bytes of an item, about."""
         answers: list[A] = []
         while len(answers) < len(items):
-            more = call(items[len(answers) : len(answers) + most])
+            some, size = items[len(answers) : len(answers) + most], 0
+            for count, item in enumerate(some):
+                size += size_of(item)
+                if size > MOST_BYTES and count > 0:
+                    some = some[:count]
+                    break
+            more = call(some)
             if not more:
                 raise MillpondError("StoreFailed", "the server answered nothing")
             answers += more

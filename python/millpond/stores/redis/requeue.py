@@ -8,11 +8,11 @@ from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.wire import to_bytes
 
 
-def requeue_jobs(connection: Connection, notifier: Notifier, ids: Sequence[str]) -> Requeued:
+def requeue_jobs(connection: Connection, notifier: Notifier, ids: Sequence[str], forget: int | None = None) -> Requeued:
     total, first, left = 0, 0, ids
     while left:
         chunk = left[:MOST_CHANGES]
-        came, _, now, late = _step(connection, notifier, None, [], chunk)
+        came, _, now, late = _step(connection, notifier, None, [] if forget is None else [None, None, None, forget], chunk)
         total, first = total + came, first or now
         left = left[len(chunk) - late :]
     return Requeued(total, first)

@@ -89,12 +89,21 @@ def facts(record: bytes) -> dict[str, Any]:
     return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data, "queue": queue}
 
 
+def _lists(others: bytes) -> tuple[list[int], list[int]]:
+    """Of jobs that were claimed before or were due at a time of their own, and of those that have journals."""
+    unpacker = msgpack.Unpacker(max_buffer_size=0)
+    unpacker.feed(others)
+    found: list[list[int]] = [*unpacker, [], []]
+    return found[0], found[1]
+
+
 def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
     """The jobs in the answer of `claim`."""
     if len(answer) < 8:
         return []
     fence, ids, others, *records = answer[5:]
-    numbers = msgpack.unpackb(others) if others else []
+    numbers, journals = _lists(others)
+    entries = dict(zip(journals[::2], journals[1::2], strict=True))
     told = {numbers[at]: numbers[at + 1 : at + 4] for at in range(0, len(numbers), 4)}
     jobs = []
     for place, record in enumerate(records, 1):
@@ -102,13 +111,14 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
         fields = facts(record)
         del fields["queue"], fields["place"], fields["cost"], fields["placed_at"], fields["remember"]
         due_at = due or fields["pushed_at"]
-        jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at))
+        jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at, journal=entries.get(place)))
     return jobs
 
 
 def described(answer: Sequence[Any]) -> tuple[Record, int, int]:
     """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
-    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log, waits = answer
+    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed, log, further = answer
+    waits, journal, parked = further or (None, None, None)
     told, state = facts(packed), state.decode()
     place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), abs(int(due)) or told["pushed_at"], int(finished)
     # Of a follower, minus the time from which it may start.
@@ -121,8 +131,9 @@ def described(answer: Sequence[Any]) -> tuple[Record, int, int]:
         log=tuple(log.decode("utf-8", "replace").split("\n")) if log else (),
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
         waits_for=int(waits[1:]) if waits else None, on_dead="run" if waits and waits[:1] == b"r" else None,
+        journal=journal, parked=parked.decode("utf-8", "replace") if parked is not None else None,
     )  # fmt: skip
-    return record, place, {"waiting": placed_at or record.pushed_at, "blocked": placed_at or record.pushed_at, "scheduled": NEVER if follows else due_at}.get(state, ends)
+    return record, place, {"waiting": placed_at or record.pushed_at, "blocked": placed_at or record.pushed_at, "scheduled": NEVER if follows else min(due_at, NEVER - 1)}.get(state, ends)
 
 
 def rate_in(kept: Any) -> Rate | None:

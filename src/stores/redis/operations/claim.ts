@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMillpondError } from '../../../values/errors/errors.ts'
 import type { Claimed, ClaimedJob, ClaimRequest } from '../../../values/jobs/records.ts'
+import { chunks } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { DoubtfulClaim, StoreContext } from '../context.ts'
 import { bytesIn, ID_BYTES, idBytes, idText, listBefore, numberIn, recordIn, timeOrNull, unexpected } from '../wire.ts'
@@ -86,9 +87,11 @@ export function claimReply(reply: readonly unknown[]): ClaimReply {
   }
 }
 
-/** Jobs that were claimed before, or were due at a time of their own. */
+/** Jobs that were claimed before, or were due at a time of their own; and those that have journals. */
 function tellOthers(jobs: ClaimedJob[], others: Buffer): void {
-  const numbers = others.length === 0 ? [] : listBefore(others).list.map(numberIn)
+  if (others.length === 0) return
+  const { list, end } = listBefore(others)
+  const numbers = list.map(numberIn)
   for (let at = 0; at < numbers.length; at += 4) {
     const [place = 0, fence = 0, attempt = 0, due = 0] = numbers.slice(at, at + 4)
     const job = jobs[place - 1]
@@ -96,6 +99,11 @@ function tellOthers(jobs: ClaimedJob[], others: Buffer): void {
     job.fence = fence
     job.attempt = attempt
     if (due !== 0) job.dueAt = due
+  }
+  const journals = end === others.length ? [] : listBefore(others, end).list.map(numberIn)
+  for (const [place = 0, count = 0] of chunks(journals, 2)) {
+    const job = jobs[place - 1]
+    if (job !== undefined) job.journal = count
   }
 }
 

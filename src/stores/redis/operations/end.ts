@@ -1,13 +1,23 @@
 /** Ends claims: complete, fail, release. */
 
 import type { OfQueue } from '../../../store.ts'
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../values/jobs/records.ts'
+import type {
+  Completion,
+  FailOutcome,
+  Failure,
+  Hold,
+  HoldOutcome,
+  Park,
+  Release,
+  ReleaseOutcome,
+} from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
 import { inChunks, MAX_CHANGES_PER_CALL, MAX_ITEMS_PER_CALL } from '../chunks.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { encodedOrNothing, errorBytes, idBytes, idsBytes, logsIn } from '../wire.ts'
+import { entryArgs } from './journal.ts'
 
 /** How a script takes claims, and what its answers stand for. */
 interface Operation<Item, Outcome> {
@@ -47,17 +57,27 @@ const FAIL: Operation<Failure, FailOutcome> = {
   outcomes: ['retry', 'stale', 'dead'],
   most: MAX_CHANGES_PER_CALL,
 }
-const RELEASE: Operation<Release, HoldOutcome> = {
+const RELEASE: Operation<Release, ReleaseOutcome> = {
   script: 'release',
   head: (items) => {
-    const logs = logsHead(items)
     const pauses = items.some(({ pause }) => pause) ? items.map(({ pause = 0 }) => pause) : null
-    return pauses === null && logs.length === 0 ? [] : [pauses, ...logs]
+    const parks = items.some(({ park }) => park) ? items.map(({ park }) => park !== undefined && parkHead(park)) : null
+    const head = [pauses, logsIn(items), parks]
+    return head.every((each) => each === null) ? [] : head
   },
-  args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
-  outcomes: ['ok', 'stale'],
+  args: (items) => [
+    ...items.flatMap(({ id, fence }) => [idBytes(id), fence]),
+    ...items.flatMap(({ park }) => (park === undefined ? [] : parkArgs(park))),
+  ],
+  outcomes: ['ok', 'stale', 'full'],
   most: MAX_CHANGES_PER_CALL,
 }
+
+const parkHead = ({ until, signals, entries, reason }: Park) => [until ?? false, signals, entries.length, reason]
+const parkArgs = ({ after, entries }: Park): Arg[] => [
+  idBytes([...new Set(after)].join('')),
+  ...entries.flatMap(entryArgs),
+]
 
 export async function complete(context: StoreContext, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, items, COMPLETE)
@@ -76,9 +96,9 @@ export async function fail(context: StoreContext, { queue, items }: OfQueue<Fail
   return outcomes
 }
 
-export async function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
+export async function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<ReleaseOutcome[]> {
   const outcomes = await end(context, queue, items, RELEASE)
-  if (outcomes.some((outcome) => outcome !== 'stale')) context.notifier.local.ring('work', queue)
+  if (outcomes.includes('ok')) context.notifier.local.ring('work', queue)
   return outcomes
 }
 

@@ -39,7 +39,7 @@ const PER_JOB = 14
 /** As `described.lua` answers. */
 export function foundIn(items: readonly unknown[]): Found[] {
   return chunks(items, PER_JOB).map(
-    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log, waits]) => {
+    ([id, stateText, fence, attempt, due, started, end, worker, progress, error, result, kept, log, further]) => {
       const state = stateIn(stateText)
       const { place, placedAt, remember, ...rest } = recordIn(bytesIn(kept))
       // Of a follower, minus the time from which it may start.
@@ -61,7 +61,7 @@ export function foundIn(items: readonly unknown[]): Found[] {
         ...(log !== null && { log: textIn(log).split('\n') }),
         ...uniqueFrom(remember),
         ...(follows && { follows }),
-        ...(waits !== null && waitsIn(textIn(waits))),
+        ...(further !== null && furtherIn(further)),
         ...rest,
       }
       return {
@@ -74,10 +74,21 @@ export function foundIn(items: readonly unknown[]): Found[] {
               ? finished
               : follows
                 ? NEVER
-                : dueAt,
+                : Math.min(dueAt, NEVER - 1),
       }
     },
   )
+}
+
+/** What a job has that is blocked, or has steps. */
+function furtherIn(further: unknown): Partial<JobRecord> {
+  if (!Array.isArray(further)) throw unexpected(further, 'a list')
+  const [waits, journal, parked] = further as readonly unknown[]
+  return {
+    ...(waits !== null && waitsIn(textIn(waits))),
+    ...(journal !== null && { journal: numberIn(journal) }),
+    ...(parked !== null && { parked: textIn(parked) }),
+  }
 }
 
 /** Of a blocked job: `c` or `r`, and for how many it waits. */

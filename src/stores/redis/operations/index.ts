@@ -1,7 +1,5 @@
 /** The operations: a line for each, as contract/operations.md has them. */
-
 import type { Input, OperationName, Operations, Output } from '../../../store.ts'
-import { withoutSteps } from '../../lacking.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -10,6 +8,7 @@ import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
+import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
 import { relatives } from './relatives.ts'
@@ -30,7 +29,6 @@ export function operationsOf(context: StoreContext): Operations {
       return operation(context, input)
     }
   return {
-    ...withoutSteps('redis'),
     configure: of<'configure'>(configure),
     limitGroup: of<'limitGroup'>(limitGroup),
     settings: of<'settings'>(settings),
@@ -40,6 +38,9 @@ export function operationsOf(context: StoreContext): Operations {
     fail: of<'fail'>(fail),
     release: of<'release'>(release),
     extend: of<'extend'>(extend),
+    journal: of<'journal'>(journal),
+    entries: of<'entries'>(entries),
+    signal: of<'signal'>(signal),
     sweep: of<'sweep'>(sweep),
     cancel: of<'cancel'>(cancel),
     update: of<'update'>(update),

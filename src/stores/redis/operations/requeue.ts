@@ -6,14 +6,15 @@ import type { StoreContext } from '../context.ts'
 import { idBytes, numberIn, textIn } from '../wire.ts'
 
 export function requeue(context: StoreContext, request: RequeueRequest): Promise<Requeued> {
-  return 'ids' in request ? requeueIds(context, request.ids) : requeueDead(context, request)
+  return 'ids' in request ? requeueIds(context, request.ids, request.forget) : requeueDead(context, request)
 }
 
-async function requeueIds(context: StoreContext, ids: readonly string[]): Promise<Requeued> {
+async function requeueIds(context: StoreContext, ids: readonly string[], forget?: number): Promise<Requeued> {
   const requeued = { requeued: 0, now: 0 }
+  const head = forget === undefined ? [] : [null, null, null, forget]
   for (const some of chunks(ids.map(idBytes), MAX_CHANGES_PER_CALL)) {
     for (let left = some; left.length > 0; ) {
-      const step = await requeueStep(context, { items: left })
+      const step = await requeueStep(context, { head, items: left })
       requeued.requeued += step.back
       requeued.now ||= step.now
       left = left.slice(left.length - step.left)

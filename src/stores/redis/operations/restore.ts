@@ -8,6 +8,7 @@ import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import { encodedBytes, encodedOrNothing, errorBytes, idBytes, pack } from '../wire.ts'
 import { restoreSettings } from './configure.ts'
+import { entryArgs, sizeOf } from './journal.ts'
 
 const RESTORED = 0
 
@@ -15,7 +16,13 @@ export function restore(context: StoreContext, { records }: Input<'restore'>): P
   return inChunks(
     records,
     async (some) => {
-      const [made, ...answers] = await callScript(context, 'restore', { items: some.flatMap(argsOf), safe: true })
+      const entries = some.map(({ entries: own }) => own ?? [])
+      const counts = entries.map(({ length }) => length)
+      const [made, ...answers] = await callScript(context, 'restore', {
+        head: counts.some((count) => count > 0) ? [counts] : [],
+        items: [...some.flatMap(argsOf), ...entries.flat().flatMap(entryArgs)],
+        safe: true,
+      })
       for (const queue of new Set(some.map((record) => record.queue))) {
         if (made === 1) restoreSettings(context, queue)
         context.notifier.local.ring('work', queue)
@@ -23,6 +30,7 @@ export function restore(context: StoreContext, { records }: Input<'restore'>): P
       return answers.map((answer) => (answer === RESTORED ? 'restored' : 'existing'))
     },
     MAX_CHANGES_PER_CALL,
+    ({ entries }) => sizeOf(entries ?? []),
   )
 }
 
@@ -30,8 +38,23 @@ export function restore(context: StoreContext, { records }: Input<'restore'>): P
 function argsOf(record: JobRecord): (string | Buffer)[] {
   const { id, queue, state, fence, attempt, dueAt, startedAt, finishedAt, worker, pushedAt, priority, attempts } =
     record
-  const { group, timeout, key, trace, cost, data, result, progress, error, log, unique, follows, after, onDead } =
-    record
+  const {
+    group,
+    timeout,
+    key,
+    trace,
+    cost,
+    data,
+    result,
+    progress,
+    error,
+    log,
+    unique,
+    follows,
+    after,
+    onDead,
+    parked,
+  } = record
   const kept = [
     queue,
     state,
@@ -45,7 +68,7 @@ function argsOf(record: JobRecord): (string | Buffer)[] {
     priority,
     attempts,
   ]
-  const list = [...kept, group, timeout, key, trace, cost, storedUnique(unique), follows, onDead === 'run'].map(
+  const list = [...kept, group, timeout, key, trace, cost, storedUnique(unique), follows, onDead === 'run', parked].map(
     (value) => value ?? false,
   )
   const optional = [

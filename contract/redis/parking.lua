@@ -1,0 +1,66 @@
+-- What release.lua does with claims whose jobs wait for something: contract/steps.md, "park". Needs linking.lua, journals.lua.
+
+local LATEST = 3155760000000 -- ms: 36,525 days
+
+-- @return those of the ids whose jobs have not ended
+local function live_among(ids)
+  local live = {}
+  for i, packed in ipairs(hmget(K.states, ids)) do
+    local is_live
+    if packed then is_live = not FINAL[cmsgpack.unpack(packed)[1]]
+    else is_live = redis.call('HEXISTS', K.jobs, ids[i]) == 1 end
+    if is_live then live[#live + 1] = ids[i] end
+  end
+  return live
+end
+
+-- The job gets open links to these, and to no others.
+local function wait_for(id, parents)
+  local value = tonumber(redis.call('HGET', K.waits, id))
+  if value then
+    local own, gone, closed = {}, {}, {}
+    for i, parent in ipairs(parents) do own[parent], gone[i] = true, 'c' .. parent .. id end
+    -- A job that was cancelled while it waited, and requeued, may have open links.
+    for _, parent in ipairs(value > 1 and linked('p', id, 1000000) or {}) do
+      if not own[parent] and redis.call('ZSCORE', K.links, 'o' .. parent .. id) then
+        gone[#gone + 1] = 'o' .. parent .. id
+        closed[#closed + 1], closed[#closed + 2] = '0', 'c' .. parent .. id
+      end
+    end
+    call('ZREM', K.links, gone)
+    call('ZADD', K.links, closed)
+  end
+  link_job(id, { table.concat(parents), true, open = #parents }, {})
+  flush_links()
+end
+
+-- The claim is over. park: a list, as of the head. first: the place of its first item. lines: for the job's log.
+-- @return the outcome
+local function park_one(id, state, park, first, lines)
+  local until_time, signals, count, reason = park[1] or NOW + LATEST, park[2], park[3], park[4]
+  if not redis.call('ZSCORE', K.running, id) then return 1 end
+  local plan = plan_entries(id, first + 1, count)
+  if not plan then return 2 end
+  redis.call('ZREM', K.running, id)
+  local list, parents = facts_of(id), {}
+  add_log(id, lines)
+  add_entries(plan)
+  note_parked(plan, reason)
+  if GROUPED then free_slot(list[5]) end
+  Q.stirs = true
+  for at = 1, #ARGV[first], 16 do parents[#parents + 1] = string.sub(ARGV[first], at, at + 15) end
+  local live, fence, attempt = live_among(parents), state[2], state[3] - 1
+  if #live > 0 then
+    wait_for(id, live)
+    put_state(id, 'blocked', fence, attempt, NOW, 0, 0, false)
+    redis.call('ZADD', K.awaiting, text(list[1]), id)
+  elseif until_time > NOW and plan.kept[2] <= signals then
+    put_state(id, 'scheduled', fence, attempt, until_time, 0, 0, false)
+    redis.call('ZADD', K.scheduled, text(math.min(until_time, NEVER - 1)), id)
+    Q.moves, Q.soon = true, Q.soon or until_time < NOW + SOON
+  else
+    put_state(id, 'waiting', fence, attempt, NOW, 0, 0, false)
+    enter(list[3], list[1], id, list[5], list[9])
+  end
+  return 0
+end
