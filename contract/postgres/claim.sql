@@ -3,7 +3,8 @@
 --      queue's; listener: who wants to be notified of the next push if there was no job; or null.
 -- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id
 --      fence attempt attempts priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace
---      encoding where any of them is more than null or `json`; retry_after: ms, or null; asleep: the
+--      encoding where any of them is more than null or `json`, and, last in it, how many entries its journal has; retry_after: ms, or
+--      null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
 --      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate;
 --      slots: the end of a job may let another one start.
@@ -70,6 +71,7 @@ declare
   v_until  bigint;
   v_limits text;
   v_wait   bigint;
+  v_steps  boolean;
 begin
   perform read_committed();
   -- The time is taken, and the lease begins, when nobody keeps us from these tables.
@@ -103,9 +105,14 @@ begin
     if v_count > 0 and bounded then perform ring('room', claim.queue); end if;
   elsif v_queue is not null and not v_paused then
     select array_agg(line), array_agg(places) into v_lines, v_places from lines where queue = v_queue;
-    select coalesce(array_agg(ctid), '{}'), sum(bytes) into v_ctids, v_bytes from (
-      select head.ctid, head.bytes
-      from generate_series(1, 10 - claim.min_priority) as level(nth) cross join lateral (
+    select coalesce(array_agg(ctid), '{}'), sum(bytes), bool_or(journals) into v_ctids, v_bytes, v_steps from (
+      select head.ctid, head.bytes, open.journals
+      -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit, and a job that
+      -- has a journal is seen with the word of it.
+      from (
+        select q.journals from queues as q
+        where q.id = v_queue and not q.paused and pause_end(q.paused_until, q.pause_length, at) <= at
+      ) as open cross join generate_series(1, 10 - claim.min_priority) as level(nth) cross join lateral (
         select ready.ctid, ready.bytes
         from generate_subscripts(v_lines, 1) as line(nth) cross join lateral (
           select ctid, place, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
@@ -115,8 +122,6 @@ begin
           for update skip locked
         ) as ready order by ready.place limit claim."limit"
       ) as head
-      -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
-      where (select not q.paused and pause_end(q.paused_until, q.pause_length, at) <= at from queues as q where q.id = v_queue)
       limit claim."limit") as locked;
     if v_bytes > v_large then
       v_ctids := array(
@@ -147,7 +152,9 @@ begin
       select '[' || string_agg(
           '["' || id || '",' || fence || ',' || attempt || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
             to_json(coalesce(data, encode(data_bytes, 'base64'))) ||
-            case when key is null and "group" is null and timeout is null and trace is null and encoding = 'json' then ']'
+            case when v_steps then ',' || json_build_array(key, "group", timeout, trace, encoding, (
+              select nullif(count, 0) from journals where journals.place = sorted.place)) || ']'
+            when key is null and "group" is null and timeout is null and trace is null and encoding = 'json' then ']'
             else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
         count(*), array_agg(line) filter (where is_milestone(line, place))
       into jobs, v_count, v_passed from sorted;

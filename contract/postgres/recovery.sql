@@ -58,7 +58,8 @@ begin
   perform mend_segments();
   insert into lines (queue, line) select id, n from queues cross join (values (0), (1)) as line(n) on conflict do nothing;
   -- A subscription brings no values of sequences: the next job would wait before the marks, and the next queue have the id of another.
-  perform setval('place', greatest((select last_value from place), (select max(place) from waiting), (select max(place) from running)));
+  perform setval('place', greatest((select last_value from place), (select max(place) from waiting), (select max(place) from running),
+    (select max(place) from journals)));
   perform setval('move', greatest((select last_value from move), (select max(id) from moves)));
   perform setval(pg_get_serial_sequence('millpond.queues', 'id'), (select max(id) from queues)) where exists (select from queues);
   perform setval(pg_get_serial_sequence('millpond.arrivals', 'id'), (select max(id) from arrivals)) where exists (select from arrivals);

@@ -21,6 +21,8 @@ declare
   v_name   text;
   v_line   integer;
   v_count  integer;
+  v_steps  boolean;
+  v_parked bigint[];
 begin
   requeue.at := v_now;
   requeue.queues := '{}';
@@ -44,8 +46,8 @@ begin
     from unnest(v_given) with ordinality as given(id, nth) join retired on retired.id = given.id
     where retired.id = any (v_ids) and key is not null order by queue, key, nth
     on conflict do nothing;
-  for v_queue, v_name in
-    select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
+  for v_queue, v_name, v_steps in
+    select id, name, journals from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
   loop
     v_line := line_back(v_queue);
     with gone as (
@@ -65,7 +67,8 @@ begin
       insert into moves (queue, segment, was, becomes, cause, count)
       select v_queue, -1, state, 'waiting', 'requeue', count(*) from gone group by state
     )
-    select count(*) into v_count from gone;
+    select count(*), array_agg(place) filter (where v_steps) into v_count, v_parked from gone;
+    if v_parked is not null then perform unpark(v_parked); end if;
     requeue.queues := requeue.queues || array_fill(v_name, array[v_count]);
   end loop;
   foreach v_name in array array(select distinct unnest(requeue.queues)) loop

@@ -78,6 +78,7 @@ declare
   v_queues   text[];
   v_soon     boolean;
   v_live     boolean;
+  v_steps    boolean;
   v_outcomes text[]  := '{}';
   v_ring     text[]  := '{}';
   v_segment  smallint;
@@ -96,9 +97,10 @@ begin
   perform enter(true);
   -- In one pass: parsing the list takes most of the time.
   select array_agg(distinct queue), bool_or(state = 'scheduled' and "dueAt" <= v_now + 1000),
-    bool_and(coalesce(state in ('scheduled', 'waiting'), false) and not coalesce(follows, false))
-  into v_queues, v_soon, v_live
-  from json_to_recordset(restore.records) as each(queue text, state text, "dueAt" bigint, follows boolean);
+    bool_and(coalesce(state in ('scheduled', 'waiting'), false) and not coalesce(follows, false)),
+    bool_or(parked is not null or json_array_length(entries) > 0)
+  into v_queues, v_soon, v_live, v_steps
+  from json_to_recordset(restore.records) as each(queue text, state text, "dueAt" bigint, follows boolean, parked text, entries json);
   -- Jobs that were due long ago lie before the marks of the sweeps. So the next sweep begins at the beginning, and none moves marks before.
   if v_soon then
     perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
@@ -107,7 +109,9 @@ begin
   if v_live then
     perform queue_of(name) from unnest(v_queues) as name;
     if restore_live(restore.records, v_now) then
-      return array_fill('restored'::text, array[json_array_length(restore.records)]);
+      v_outcomes := array_fill('restored'::text, array[json_array_length(restore.records)]);
+      if v_steps then perform restore_journals(restore.records, v_outcomes); end if;
+      return v_outcomes;
     end if;
   end if;
   for given in
@@ -223,6 +227,7 @@ begin
     end if;
     v_outcomes := v_outcomes || 'restored'::text;
   end loop;
+  if v_steps then perform restore_journals(restore.records, v_outcomes); end if;
   -- What is kept in them may be due sooner now. All of them: as in configure.
   update segments set look_at = null where segment = any (v_segments);
   for given in select state, array_agg(parent) as ids from unnest(v_ended) group by state order by state loop

@@ -1,5 +1,6 @@
 -- roles: who may call what. Nobody but the owner may do anything until allowed; tables are never touched directly.
--- In:  role; duty: `producer` pushes and configures queues, `worker` does everything that libraries do, `reader` reads the view jobs.
+-- In:  role; duty: `producer` pushes, signals and configures queues, `worker` does everything that libraries do, `reader` reads
+--      the view jobs, and entries.
 --      select millpond.allow('app', 'worker')
 
 create or replace function millpond.allow(role text, duty text) returns void
@@ -13,14 +14,14 @@ begin
   execute format('grant usage on schema millpond to %I', role);
   if duty = 'reader' then
     execute format('grant select on millpond.jobs, millpond.queues to %I', role);
-    execute format('grant execute on function millpond.field(text, text[]) to %I', role);
+    execute format('grant execute on function millpond.field(text, text[]), millpond.entries(uuid[], bigint[]) to %I', role);
     return;
   end if;
   for v_routine in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'millpond'::regnamespace and p.prosecdef and obj_description(p.oid, 'pg_proc') = 'Part of Millpond.'
       and (duty = 'worker' or p.proname in ('installed', 'adopt', 'push', 'push_list', 'push_jobs', 'push_graph', 'push_graph_list',
-        'configure', 'settings', 'limit_group', 'make_queue', 'schedule', 'declare_schedules'))
+        'configure', 'settings', 'limit_group', 'make_queue', 'schedule', 'declare_schedules', 'signal', 'signal_jobs'))
   loop
     execute format('grant execute on function %s to %I', v_routine, role);
   end loop;

@@ -12,25 +12,29 @@ select q.name as queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
-  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log, j.remember, j.follow_due
+  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log, j.remember, j.follow_due,
+  q.journals
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due,
+  q.journals
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due
+  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due,
+  q.journals
 from millpond.done j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due,
+  q.journals
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
 create or replace function millpond.states() returns text[]
@@ -206,13 +210,13 @@ language sql immutable parallel safe as $$
   where lines <= 100 and bytes <= 65536
 $$;
 
--- A running job's row, already taken out of its table, is waiting again, or scheduled. It keeps its place. Causes are those of `moves`.
+-- A running job's row, already taken out of its table, is waiting again, scheduled or blocked. It keeps its place. Causes are those of `moves`.
 create or replace function millpond.put_back(p_job millpond.running, p_state text, p_cause text) returns void
 language plpgsql as $$
 declare
   v_frees boolean := p_job.line = -1;
 begin
-  p_job.line := case when p_state = 'scheduled' then 0 else millpond.line_back(p_job.queue) end;
+  p_job.line := case when p_state = 'waiting' then millpond.line_back(p_job.queue) else 0 end;
   if v_frees or p_job.line = -1 then
     insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;

@@ -301,6 +301,7 @@ begin
   v_bells := v_bells || settled.bells;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
   v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
+  v_groups := greatest(v_groups, prune_journals(sweep."limit", v_now));
   v_expired := tidy(sweep."limit", v_now, v_whole);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);

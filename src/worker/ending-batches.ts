@@ -15,7 +15,7 @@ import type { Attempt } from './attempt.ts'
 import { substituteFor, tooManySteps, type Untold } from './ending.ts'
 
 export type EndingOutcome = ReleaseOutcome | FailOutcome
-type Told = Exclude<EndingOutcome, 'full'>
+type Told = Exclude<EndingOutcome, 'full' | 'held'>
 
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
@@ -109,7 +109,8 @@ export class EndingBatches {
       const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
       for (const [index, ending] of endings.entries()) {
         const outcome = outcomes[index] ?? 'stale'
-        if (outcome === 'full') this.#refused(ending, tooManySteps(ending.id))
+        if (outcome === 'held') left.push(ending)
+        else if (outcome === 'full') this.#refused(ending, tooManySteps(ending.id))
         else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
         else {
@@ -124,7 +125,7 @@ export class EndingBatches {
       tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
     ])
     this.#underWay.delete(batch)
-    if (failure !== undefined) this.#failed(left, failure)
+    if (left.length > 0) this.#failed(left, failure)
     else {
       this.#retryIn = FIRST_RETRY
       this.flush()
@@ -140,9 +141,10 @@ export class EndingBatches {
     else this.#waiting.push(substitute)
   }
 
-  #failed(untold: Untold[], error: MillpondError): void {
-    this.#trouble(error)
-    if (error.code === 'Closed' || this.#isAbandoned) {
+  /** @param error undefined: another transaction has the jobs for a while */
+  #failed(untold: Untold[], error: MillpondError | undefined): void {
+    if (error !== undefined) this.#trouble(error)
+    if (error?.code === 'Closed' || this.#isAbandoned) {
       this.abandon()
       return
     }

@@ -44,7 +44,7 @@ const CAPABILITIES: Capabilities = {
   graphs: true,
   results: true,
   logs: true,
-  steps: false,
+  steps: true,
   limits: true,
   rates: true,
   groups: true,

@@ -6,9 +6,11 @@
 import type {
   ClaimedJob,
   Encoded,
+  Entry,
   Hold,
   HoldOutcome,
   JobRecord,
+  NewEntry,
   NewJob,
   PushOutcome,
 } from '../../values/jobs/records.ts'
@@ -57,6 +59,14 @@ export function logsText(holds: readonly Hold[]): string | null {
   return textArray(holds.map(({ log }) => linesText(log)))
 }
 
+/** An entry of a journal. */
+export const taggedEntry = ({ name, meta, body }: NewEntry) => ({ name, meta, body: orNull(body, tagged) })
+
+/** An entry of `entries`. */
+export type EntryList = [n: number, name: string, meta: string, body: string | null]
+
+export const entryFrom = ([n, name, meta, body]: EntryList): Entry => ({ n, name, meta, body: orNull(body, untagged) })
+
 /** For `push_jobs`. */
 export function jobsText(jobs: readonly NewJob[]): string {
   return JSON.stringify(jobs.map((job) => ({ ...job, data: tagged(job.data) })))
@@ -74,6 +84,7 @@ type Rare = [
   timeout: number | null,
   trace: string | null,
   encoding: Encoded['encoding'],
+  journal?: number | null,
 ]
 /** A job of `claim`, in the order that `claim.sql` gives. */
 export type ClaimedList = [
@@ -84,7 +95,7 @@ const NOTHING_RARE: Rare = [null, null, null, null, 'json']
 
 export function claimedFrom(job: ClaimedList): ClaimedJob {
   const [id, fence, attempt, attempts, priority, pushedAt, dueAt, data, rare = NOTHING_RARE] = job
-  const [key, group, timeout, trace, encoding] = rare
+  const [key, group, timeout, trace, encoding, journal] = rare
   return {
     id,
     fence,
@@ -98,6 +109,7 @@ export function claimedFrom(job: ClaimedList): ClaimedJob {
     pushedAt,
     dueAt,
     data: encoded(encoding, data),
+    ...(journal && { journal }),
   }
 }
 
@@ -134,16 +146,20 @@ export function shownJobs(
 
 /** Fields that records have only where they have a value; in answers they are null else. */
 type Rarely = 'unique' | 'waitsFor' | 'onDead'
+type OfSteps = 'journal' | 'parked' | 'entries'
 
-/** A record of `find` and `list`, with its bodies as tagged texts. */
-export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely> & {
+/** A record of `find` and `list`, with its bodies as tagged texts. `journal`: how many entries it has, and what the job waits for. */
+export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely | OfSteps> & {
   data: string
+  journal?: [entries: number | null, parked: string | null] | null
 } & { [Name in Rarely]?: JobRecord[Name] | null } & Record<'progress' | 'result' | 'error' | 'log', string | null>
 
 /** For `restore`. */
-export function taggedFrom({ data, progress, result, error, log, ...job }: JobRecord): TaggedRecord {
+export function taggedFrom({ data, progress, result, error, log, journal: _, ...job }: JobRecord) {
+  const { entries, ...rest } = job
   return {
-    ...job,
+    ...rest,
+    ...(entries && { entries: entries.map(taggedEntry) }),
     data: tagged(data),
     progress: orNull(progress, tagged),
     result: orNull(result, tagged),
@@ -153,7 +169,8 @@ export function taggedFrom({ data, progress, result, error, log, ...job }: JobRe
 }
 
 export function recordFrom(record: TaggedRecord): JobRecord {
-  const { data, progress, result, error, log, unique, follows, waitsFor, onDead, ...job } = record
+  const { data, progress, result, error, log, unique, follows, waitsFor, onDead, journal, ...job } = record
+  const [entries, parked] = journal ?? []
   return {
     ...job,
     data: untagged(data),
@@ -165,5 +182,7 @@ export function recordFrom(record: TaggedRecord): JobRecord {
     ...(follows && { follows }),
     ...(waitsFor && { waitsFor }),
     ...(onDead && { onDead }),
+    ...(entries && { journal: entries }),
+    ...(typeof parked === 'string' && { parked }),
   }
 }

@@ -252,8 +252,11 @@ export interface Extension extends Hold {
 
 /** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
 export type HoldOutcome = 'ok' | 'stale'
-/** `full`: of a park, whose entries would outgrow the bounds of a journal. */
-export type ReleaseOutcome = HoldOutcome | 'full'
+/**
+ * `full`: of a park, whose entries would outgrow the bounds of a journal.
+ * `held`: of a park; another transaction has the job, and nothing was changed.
+ */
+export type ReleaseOutcome = HoldOutcome | 'full' | 'held'
 /** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
 export type FailOutcome = 'retry' | 'dead' | 'stale'
 /**

@@ -1,10 +1,18 @@
-/** How claims end: complete, fail, release. */
+/** How claims end: complete, fail, release. Parks are in `journal.ts`. */
 
 import type { Input, OfQueue } from '../../../store.ts'
-import type { Completion, FailOutcome, HoldOutcome } from '../../../values/jobs/records.ts'
+import type {
+  Completion,
+  FailOutcome,
+  HoldOutcome,
+  Park,
+  Release,
+  ReleaseOutcome,
+} from '../../../values/jobs/records.ts'
 import { SOON } from '../../bells.ts'
 import type { StoreContext } from '../context.ts'
 import { bodiesText, heldValues, holdOutcomes, linesText, logsText, plainArray, storedFence } from '../wire.ts'
+import { park } from './journal.ts'
 
 export const COMPLETE = 'complete($1, $2, $3, $4, $5, $6)'
 
@@ -37,8 +45,24 @@ export async function fail({ calls, notifier }: StoreContext, { queue, items }: 
   return outcomes
 }
 
-export async function release({ calls, notifier }: StoreContext, input: Input<'release'>): Promise<HoldOutcome[]> {
-  const { queue, items } = input
+export async function release(context: StoreContext, { queue, items }: Input<'release'>): Promise<ReleaseOutcome[]> {
+  const parks = items.filter(hasPark)
+  if (parks.length === 0) return giveBack(context, queue, items)
+  const others = items.filter((item) => !hasPark(item))
+  const [parked, given] = await Promise.all([
+    park(context, queue, parks),
+    others.length === 0 ? [] : giveBack(context, queue, others),
+  ])
+  return items.map((item) => (hasPark(item) ? parked.shift() : given.shift()) ?? 'stale')
+}
+
+const hasPark = (item: Release): item is Release & { park: Park } => item.park !== undefined
+
+async function giveBack(
+  { calls, notifier }: StoreContext,
+  queue: string,
+  items: readonly Release[],
+): Promise<HoldOutcome[]> {
   const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
   const values = [queue, ...heldValues(items), pauses, logsText(items), calls.now()]
   const held = await calls.answer<number[] | null>('release($1, $2, $3, $4, $5, $6)', values)

@@ -1,7 +1,5 @@
 /** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
-
 import type { Operations } from '../../../store.ts'
-import { withoutSteps } from '../../lacking.ts'
 import type { StoreContext } from '../context.ts'
 import { bulk } from './bulk.ts'
 import { cancel } from './cancel.ts'
@@ -10,6 +8,7 @@ import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
 import { ahead, find } from './find.ts'
+import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
 import { relatives } from './relatives.ts'
@@ -26,7 +25,6 @@ export function operationsOf(context: StoreContext): Operations {
   const operation = <In, Out>(run: (context: StoreContext, input: In) => Promise<Out>) =>
     context.calls.operation((input: In) => run(context, input))
   return {
-    ...withoutSteps('postgres'),
     configure: operation(configure),
     limitGroup: operation(limitGroup),
     settings: operation(settings),
@@ -36,6 +34,9 @@ export function operationsOf(context: StoreContext): Operations {
     fail: operation(fail),
     release: operation(release),
     extend: operation(extend),
+    journal: operation(journal),
+    entries: operation(entries),
+    signal: operation(signal),
     sweep: operation(sweep),
     cancel: operation(cancel),
     update: operation(update),
