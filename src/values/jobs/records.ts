@@ -143,8 +143,11 @@ export interface Park {
 export interface JournalItem extends Hold {
   entries: readonly NewEntry[]
 }
-/** `full`: the journal would outgrow a bound, and nothing was added. */
-export type JournalOutcome = HoldOutcome | 'full'
+/**
+ * `full`: the journal would outgrow a bound, and nothing was added.
+ * `held`: another transaction has the job or its journal, and nothing was added.
+ */
+export type JournalOutcome = HoldOutcome | 'full' | 'held'
 
 /** A signal for a live job, which is named by its id, or by its queue and key. */
 export type SignalItem = NewEntry & ({ id: string } | { queue: string; key: string })

@@ -70,9 +70,12 @@ export class JournalCalls {
         const outcome = await this.#batcher.add({ id, fence, claim: claimed, entries }, bytes)
         if (outcome === 'ok') return
         if (outcome === 'full') throw tooManySteps(id)
-        const lost = lossOf(attempt, this.#queue, false)
-        this.#holder.lost(attempt, lost)
-        throw attempt.stopped ?? lost
+        if (outcome === 'stale') {
+          const lost = lossOf(attempt, this.#queue, false)
+          this.#holder.lost(attempt, lost)
+          throw attempt.stopped ?? lost
+        }
+        // Another transaction has it: its entries are sent again.
       } catch (error) {
         if (!(error instanceof MillpondError) || !error.retryable) throw error
         this.#holder.trouble(error)

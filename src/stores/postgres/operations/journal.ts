@@ -30,19 +30,19 @@ import {
 /** Ms until what another transaction held is sent again, twice as many each time. */
 const FIRST_PAUSE = 5
 const LONGEST_PAUSE = 250
-/** Ms for which the park of a job waits for another transaction. After that, its worker sends it again. */
-const PARK_PATIENCE = 500
+/** Ms for which entries and parks wait for another transaction. After that, the worker sends them again, by themselves. */
+const PATIENCE = 100
 
 export async function journal(context: StoreContext, { queue, items }: Input<'journal'>): Promise<JournalOutcome[]> {
   const { calls } = context
-  return untilFree(items, calls.deadline, async (some: readonly JournalItem[]) => {
+  return whileHeld(items, PATIENCE, async (some: readonly JournalItem[]) => {
     const given = some.flatMap(({ entries }, at) => entries.map((entry) => ({ ...entry, of: at + 1 })))
     const values = [
       ...[queue, ...heldValues(some), plainArray(given.map(({ of }) => of))],
       ...[textArray(given.map(({ name }) => name)), textArray(given.map(({ meta }) => meta))],
       ...[textArray(given.map(({ body }) => orNull(body, tagged))), logsText(some)],
     ]
-    return calls.answer<(JournalOutcome | 'held')[]>('journal($1, $2, $3, $4, $5, $6, $7, $8)', values)
+    return calls.answer<JournalOutcome[]>('journal($1, $2, $3, $4, $5, $6, $7, $8)', values)
   })
 }
 
@@ -55,11 +55,14 @@ export async function entries({ calls }: StoreContext, { items }: Input<'entries
 
 export async function signal(context: StoreContext, { items }: Input<'signal'>): Promise<SignalOutcome[]> {
   const { calls, notifier } = context
-  const answers = await untilFree(items, calls.deadline, async (some: readonly SignalItem[]) => {
+  const answers = await whileHeld(items, calls.deadline, async (some: readonly SignalItem[]) => {
     const sent = some.map((item) => ({ ...item, ...taggedEntry(item) }))
     const texts = await calls.answer<string[]>('signal_jobs($1, true, $2)', [JSON.stringify(sent), calls.now()])
     return texts.map((text) => (text.startsWith('held ') ? 'held' : text))
   })
+  // The same call again adds nothing to jobs that have their signals.
+  if (answers.includes('held'))
+    throw new MillpondError('StoreBusy', 'another transaction holds the job or its journal; the call can be made again')
   return answers.map((answer) => {
     const [status, id, queue] = answer.split(' ')
     if (queue !== undefined) notifier.bells.ring('work', queue)
@@ -73,7 +76,7 @@ export async function park(
   queue: string,
   items: readonly (Release & { park: Park })[],
 ): Promise<ReleaseOutcome[]> {
-  const outcomes = await whileHeld(items, PARK_PATIENCE, async (some) => {
+  const outcomes = await whileHeld(items, PATIENCE, async (some) => {
     const sent = some.map(({ id, fence, log, park: { entries, ...wait } }) => {
       return { ...wait, id, fence: storedFence(fence), log: linesText(log), entries: entries.map(taggedEntry) }
     })
@@ -83,22 +86,7 @@ export async function park(
   return outcomes
 }
 
-/** Sends again what another transaction holds. It may be sent as often as one likes. @throws StoreBusy: it is still held */
-async function untilFree<Item, Out>(
-  items: readonly Item[],
-  patience: number,
-  send: (items: readonly Item[]) => Promise<(Out | 'held')[]>,
-): Promise<Out[]> {
-  const outcomes = await whileHeld(items, patience, send)
-  const free = outcomes.filter((outcome): outcome is Out => outcome !== 'held')
-  if (free.length < items.length)
-    throw new MillpondError(
-      'StoreBusy',
-      'another transaction holds a job of the call, or its journal, for too long; the call can be made again',
-    )
-  return free
-}
-
+/** Sends again what another transaction holds. */
 async function whileHeld<Item, Out>(
   items: readonly Item[],
   patience: number,
