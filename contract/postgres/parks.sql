@@ -88,7 +88,7 @@ begin
   select id into v_queue from queues where name = park.queue;
   for held in
     select given.* from rows from (json_to_recordset(park.items)
-      as (id uuid, fence bigint, log text, until bigint, signals integer, after uuid[], entries json, reason text))
+      as (id uuid, fence bigint, log text, until bigint, signals bigint, after uuid[], entries json, reason text))
       with ordinality as given(id, fence, lines, until, signals, after, entries, reason, nth) order by id
   loop
     v_until := least(coalesce(held.until, v_now + v_latest), 8640000000000000);

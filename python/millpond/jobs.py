@@ -26,9 +26,9 @@ LIVE: Final = STATES[:4]
 FINAL: Final = STATES[4:]
 OnDead = Literal["cancel", "run"]
 Outcome = Literal["ok", "stale"]
-JournalOutcome = Literal["ok", "stale", "full"]
-ReleaseOutcome = Literal["ok", "stale", "full"]
-"""`full`: the journal would outgrow a bound, and nothing was changed."""
+JournalOutcome = Literal["ok", "stale", "full", "held"]
+ReleaseOutcome = Literal["ok", "stale", "full", "held"]
+"""`full`: the journal would outgrow a bound, `held`, of PostgreSQL alone: another transaction has it. Nothing was changed."""
 FailOutcome = Literal["retry", "dead", "stale"]
 ExtendOutcome = Literal["ok", "held", "stale", "cancelled"]
 UpdateOutcome = Literal["updated"] | State | None

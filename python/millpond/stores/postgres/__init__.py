@@ -20,6 +20,7 @@ from millpond.jobs import (
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.schedules import Declaration, DeclareOutcome, Fired, Firing, ScheduleRecord
+from millpond.steps import EntriesFrom, EntriesPage, Signal, Signalled
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.postgres import configure as configuring
 from millpond.stores.postgres import find as looking
@@ -33,6 +34,7 @@ from millpond.stores.postgres.cancel import cancel
 from millpond.stores.postgres.claim import claim
 from millpond.stores.postgres.connection import Connected, ask, coded, connect, run
 from millpond.stores.postgres.end import end
+from millpond.stores.postgres.journal import entries, signal
 from millpond.stores.postgres.push import push, push_within
 from millpond.stores.postgres.remove import remove
 from millpond.stores.postgres.requeue import requeue
@@ -72,6 +74,12 @@ class PostgresStore(Store):
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         return end(self._calls, op, queue, items, lease)
 
+    def entries(self, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
+        return entries(self._calls, items) if items else ()
+
+    def signal(self, items: Sequence[Signal]) -> Sequence[Signalled]:
+        return signal(self._calls, items)
+
     def sweep(self, limit: int) -> Swept:
         return sweep(self._calls, limit)
 
@@ -85,7 +93,7 @@ class PostgresStore(Store):
         self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None,
         forget: int | None = None,
     ) -> Requeued:  # fmt: skip
-        return requeue(self._calls, ids, queue, limit, until)
+        return requeue(self._calls, ids, queue, limit, until, forget)
 
     def remove(
         self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000

@@ -13,6 +13,7 @@ from millpond.stores.postgres.install import Schema
 
 _TYPES: Final = {
     "ids": "uuid[]", "fences": "bigint[]", "pauses": "bigint[]", "results": "text[]", "progress": "text[]", "gone": "text[]",
+    "of": "integer[]", "names": "text[]", "metas": "text[]", "bodies": "text[]",
 }  # fmt: skip
 
 

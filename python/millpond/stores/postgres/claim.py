@@ -32,5 +32,6 @@ def claim(
 def job_of(*fields: Any) -> ClaimedJob:
     told = dict(zip(_FIELDS, fields))
     encoding: Any
-    *more, encoding = fields[8] if len(fields) > 8 else (None, None, None, None, "json")
-    return ClaimedJob(**told | dict(zip(_MORE, more)) | {"data": body_of(encoding, told["data"])})
+    *more, encoding, journal = (*fields[8], None)[:6] if len(fields) > 8 else (None, None, None, None, "json", None)
+    own = {"data": body_of(encoding, told["data"]), "journal": journal}
+    return ClaimedJob(**told | dict(zip(_MORE, more)) | own)

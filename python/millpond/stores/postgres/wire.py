@@ -54,7 +54,8 @@ def record_of(told: Mapping[str, Any]) -> Record:
     error = None if told["error"] is None else JobError.from_json(told["error"])
     log = tuple(told["log"].split("\n")) if told["log"] else ()
     unique = Unique(told["unique"]["for"], told["unique"]["since"]) if told["unique"] else None
-    return read(Record, told, **bodies, error=error, log=log, unique=unique)
+    journal, parked = told.get("journal") or (None, None)
+    return read(Record, told, **bodies, error=error, log=log, unique=unique, journal=journal, parked=parked)
 
 
 def fields_of(record: Record) -> dict[str, Any]:
@@ -62,8 +63,14 @@ def fields_of(record: Record) -> dict[str, Any]:
     bodies = {name: tagged(fields[name]) for name in BODIES}
     error = record.error and record.error.to_json()
     unique = record.unique and {"for": record.unique.ms, "since": record.unique.since}
-    return fields | bodies | {"error": error, "log": lines_text(record.log), "unique": unique}
+    entries = [{"name": each.name, "meta": each.meta, "body": tagged(each.body)} for each in record.entries]
+    own = {"error": error, "log": lines_text(record.log), "unique": unique, "entries": entries}
+    return fields | bodies | own
 
 
 def lines_text(log: Sequence[str]) -> str | None:
     return "\n".join(log) or None
+
+
+def logs_of(items: Sequence[Held]) -> list[str | None] | None:
+    return [lines_text(item.log) for item in items] if any(item.log for item in items) else None
