@@ -38,7 +38,7 @@ def journal(calls: Calls, queue: str, items: Sequence[JournalItem]) -> list[str]
 def park(calls: Calls, queue: str, items: Sequence[Release]) -> list[str]:
     def fields(item: Release) -> dict[str, Any]:
         wait: Any = item.park
-        told = vars(wait) | {"after": list(wait.after), "entries": [entry_fields(each) for each in wait.entries]}
+        told: dict[str, Any] = vars(wait) | {"after": list(wait.after), "entries": [entry_fields(each) for each in wait.entries]}
         return told | {"id": item.id, "fence": fence_of(item), "log": lines_text(item.log)}
 
     def send(some: Sequence[Release]) -> Sequence[str]:
