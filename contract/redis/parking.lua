@@ -54,7 +54,7 @@ local function park_one(id, state, park, first, lines)
     wait_for(id, live)
     put_state(id, 'blocked', fence, attempt, NOW, 0, 0, false)
     redis.call('ZADD', K.awaiting, text(list[1]), id)
-  elseif until_time > NOW and plan.kept[2] <= signals then
+  elseif #parents == 0 and until_time > NOW and plan.kept[2] <= signals then
     put_state(id, 'scheduled', fence, attempt, until_time, 0, 0, false)
     redis.call('ZADD', K.scheduled, text(math.min(until_time, NEVER - 1)), id)
     Q.moves, Q.soon = true, Q.soon or until_time < NOW + SOON

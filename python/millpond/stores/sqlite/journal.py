@@ -90,7 +90,7 @@ def park(tx: Transaction, given: dict[str, Any], park: Park) -> str:
         return "full"
     queue = tx.made_queue(given["queue"])
     until = tx.now + bound("delay")[1] if park.until is None else park.until
-    state: State = "scheduled" if until > tx.now and signals <= park.signals else "waiting"
+    state: State = "scheduled" if not park.after and until > tx.now and signals <= park.signals else "waiting"
     if wait_again(tx, queue, job, park.after):
         state = "blocked"
     due_at = until if state == "scheduled" else tx.now

@@ -95,7 +95,7 @@ export function park(
   if (signals === undefined) return 'full'
   const queue = queues.findOrCreate(hold.queue)
   const dueAt = until ?? now + DEFAULTS.bounds.delay.most
-  const isLater = dueAt > now && signals <= known
+  const isLater = after.length === 0 && dueAt > now && signals <= known
   const state = waitAgain(context, queue, job, after) ? 'blocked' : isLater ? 'scheduled' : 'waiting'
   const due_at = state === 'scheduled' ? dueAt : now
   statements.run('release/park', { job, state, due_at, reason })
