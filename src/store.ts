@@ -287,6 +287,8 @@ export interface StoreTransaction {
    * others that they are still held. Rejects as operations do, and with TransactionMismatch once ended.
    */
   complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
+  /** Adds entries to journals, and commits. Unless all are `ok`, nothing is committed. Rejects as `complete`. */
+  journal(input: OfQueue<JournalItem>): Promise<JournalOutcome[]>
   /** Does nothing if no statement was run. */
   rollback(): Promise<void>
 }

@@ -180,6 +180,11 @@ export function sealed(store: Store, sealer: Sealer): Store {
             return transaction.query
           },
           complete: ({ queue, items }) => transaction.complete({ queue, items: completed(queue, items) }),
+          journal: ({ queue, items }) =>
+            transaction.journal({
+              queue,
+              items: items.map((item) => ({ ...item, entries: sealEntries(item.id, item.entries) })),
+            }),
           rollback: () => transaction.rollback(),
         }
       },

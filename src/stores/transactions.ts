@@ -8,7 +8,7 @@
 
 import type { OfQueue, PushInTransaction, StoreTransaction, StoreTransactions } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
-import type { Completion, HoldOutcome, PushOutcome } from '../values/jobs/records.ts'
+import type { Completion, HoldOutcome, JournalItem, JournalOutcome, PushOutcome } from '../values/jobs/records.ts'
 import { checkStatement } from './statement.ts'
 
 type Row = Record<string, unknown>
@@ -19,6 +19,8 @@ export interface OpenTransaction {
   push(input: Omit<PushInTransaction, 'tx'>): Promise<PushOutcome[]>
   /** Completes the jobs and commits; if a claim is stale it rolls back. */
   complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
+  /** Adds the entries and commits; if any of them is refused it rolls back. */
+  journal(input: OfQueue<JournalItem>): Promise<JournalOutcome[]>
   rollback(): Promise<void>
 }
 
@@ -80,6 +82,12 @@ class HandlerTransaction implements StoreTransaction {
     this.#assertGoing()
     this.#ended = true
     return (this.#begun ?? this.#store).complete(input)
+  }
+
+  async journal(input: OfQueue<JournalItem>): Promise<JournalOutcome[]> {
+    const begun = this.#open()
+    this.#ended = true
+    return begun.journal(input)
   }
 
   async rollback(): Promise<void> {

@@ -47,10 +47,12 @@ export class TestSteps {
 
   /** @param now the store's time */
   calls(now: () => number): StepCalls {
+    const write = async (entries: readonly NewEntry[]) => {
+      for (const each of entries) this.#entries.push({ n: this.#entries.length + 1, ...each })
+    }
     return {
-      write: async (entries) => {
-        for (const each of entries) this.#entries.push({ n: this.#entries.length + 1, ...each })
-      },
+      write,
+      begin: refuse,
       read: async () => ({ entries: [...this.#entries], now: now() }),
       find: async () => null,
     }
@@ -61,6 +63,10 @@ export class TestSteps {
     const added = this.#entries.slice(this.#given).filter(({ name, body }) => !name.includes('\n') && body !== null)
     return Object.fromEntries(added.map(({ name, body }) => [name.slice(1), body && decode(body, 'a step')]))
   }
+}
+
+function refuse(): never {
+  throw new MillpondError('NotSupported', 'a step with a transaction needs a pond over SQLite or PostgreSQL')
 }
 
 function entryOf(given: TestStep, maxPayload: number): NewEntry {

@@ -272,6 +272,7 @@ function transactionOf(query: TransactionQuery) {
   return {
     query,
     complete: async ({ items }: { items: readonly unknown[] }) => items.map(() => 'ok' as const),
+    journal: async ({ items }: { items: readonly unknown[] }) => items.map(() => 'ok' as const),
     rollback: async () => {},
   }
 }

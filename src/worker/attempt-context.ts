@@ -91,8 +91,19 @@ export class AttemptContext extends WithSteps implements Context {
 
   protected steps(): Steps {
     if (this.#attempt.batch !== undefined) throw new MillpondError('InvalidOption', IN_BATCH)
-    this.#steps ??= new HandlerSteps(this.#hostOf(this.#attempt), this.#terms.steps(this.#attempt))
+    this.#steps ??= new HandlerSteps(this.#hostOf(this.#attempt), this.#callsOf(this.#terms.steps(this.#attempt)))
     return this.#steps
+  }
+
+  #callsOf(calls: StepCalls): StepCalls {
+    if (this.#transaction === undefined) return calls
+    return {
+      ...calls,
+      begin() {
+        const why = 'this worker has transaction: true, and its ctx.tx may hold what the step would wait for'
+        throw new MillpondError('InvalidOption', `a step with a transaction of its own: ${why}`)
+      },
+    }
   }
 
   #hostOf(attempt: Attempt): StepsHost {

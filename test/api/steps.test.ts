@@ -190,11 +190,47 @@ onEachStore('steps', {
     await refused(queue.requeue([id], { from: 'none' }), 'InvalidOption')
   },
 
+  'commit what they write together with their record, or not at all': async ({ open, transactions }) => {
+    const pond = await open()
+    const queue = pond.queue<string>('q', { retry: { attempts: 3, backoff: { type: 'fixed', base: 0 } } })
+    pond.on('failed', () => {})
+    pond.on('dead', () => {})
+    let fails = true
+    const table = `effects_${Date.now()}`
+    queue.work(async (job, ctx) => {
+      const rows = await ctx.step(
+        'write',
+        async (tx) => {
+          await tx(`create table if not exists ${table} (what text)`)
+          await tx(`insert into ${table} (what) values ('one')`)
+          if (job.attempt === 1 && fails) throw new Error('rolled back')
+          return (await tx(`select count(*) as n from ${table}`)).map(({ n }) => Number(n))
+        },
+        { transaction: true },
+      )
+      if (job.attempt === 2) throw new Error('again')
+      return rows
+    })
+    const { id } = await queue.push('x')
+    if (!transactions) {
+      assert.equal((await inState(pond, id, 'dead')).error?.code, 'NotSupported')
+      return
+    }
+    assert.deepEqual((await inState(pond, id, 'done')).result, [1])
+    fails = false
+    // The table is that of the first job.
+    const next = await queue.push('y')
+    await until(async () => (await pond.job(next.id))?.steps?.[0]?.state === 'done')
+    assert.deepEqual((await pond.job(next.id))?.steps?.[0]?.result, [2])
+  },
+
   'are refused in batches': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue('q', { retry: { attempts: 1 } })
     pond.on('dead', () => {})
-    queue.work(async (jobs, ctx) => Promise.all(jobs.map((job) => ctx.of(job).step('a', () => 1))), { batch: { max: 2 } })
+    queue.work(async (jobs, ctx) => Promise.all(jobs.map((job) => ctx.of(job).step('a', () => 1))), {
+      batch: { max: 2 },
+    })
     const { id } = await queue.push(1)
     assert.equal((await inState(pond, id, 'dead')).error?.code, 'InvalidOption')
   },

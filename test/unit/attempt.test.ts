@@ -16,7 +16,8 @@ const terms = {
   logSoon() {},
   assertRates() {},
   parents: async () => [],
-  steps: noSteps, park() {}
+  steps: noSteps,
+  park() {},
 }
 
 test('buffered, waiting for the replica, running, ending', async () => {

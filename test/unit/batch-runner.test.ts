@@ -25,6 +25,7 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
             log.push(`complete ${completions.map(({ id }) => id).join(' ')}`)
             return commit()
           },
+          journal: async ({ items }) => items.map(() => 'ok' as const),
           rollback: async () => void log.push('rollback'),
         }),
         push: async () => [],

@@ -60,4 +60,5 @@ export const noSteps = () => ({
   write: async () => {},
   read: async () => ({ entries: [], now: 0 }),
   find: async () => null,
+  begin: () => ({ query: async () => [], commit: async () => {}, rollback: async () => {} }),
 })

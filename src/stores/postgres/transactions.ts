@@ -6,7 +6,7 @@
  */
 
 import type { OfQueue, PushInTransaction, StoreTransactions } from '../../store.ts'
-import type { Completion, PushOutcome } from '../../values/jobs/records.ts'
+import type { Completion, JournalOutcome, PushOutcome } from '../../values/jobs/records.ts'
 import { hasParents } from '../lacking.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'
@@ -16,6 +16,7 @@ import { inlined } from './connection/script.ts'
 import type { StoreContext } from './context.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
 import { COMPLETE, complete, completeValues } from './operations/end.ts'
+import { JOURNAL, journalValues, PATIENCE, whileHeld } from './operations/journal.ts'
 import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 
 /** @param most how many handlers may hold a transaction at once @param install see `migrate` */
@@ -79,6 +80,21 @@ export function transactionsOf(context: StoreContext, most: number, install: str
           for (const each of pushed) notifier.bells.ring('work', each)
         }
         return holdOutcomes(items, held)
+      },
+      async journal(input) {
+        const last = ended(async (session) => {
+          // The transaction may hold locks itself: it waits no longer than a call outside.
+          const outcomes = await whileHeld(input.items, PATIENCE, async (items) => {
+            const script = calls.inside(JOURNAL, journalValues({ queue: input.queue, items }))
+            const [[answer] = []] = await session.run(script)
+            return JSON.parse(answer ?? '[]') as JournalOutcome[]
+          })
+          await session.end(outcomes.every((outcome) => outcome === 'ok') ? 'commit' : 'rollback')
+          return outcomes
+        })
+        const outcomes = await calls.track(last)
+        for (const each of pushed) if (outcomes.every((one) => one === 'ok')) notifier.bells.ring('work', each)
+        return outcomes
       },
       rollback: () => calls.track(ended((session) => session.end('rollback'))),
     }

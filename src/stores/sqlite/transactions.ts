@@ -13,7 +13,7 @@ import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
 import type { Value } from './connection/values.ts'
 import type { Driver } from './driver.ts'
-import { packJobs, pushOutcomes } from './wire.ts'
+import { copyJournal, packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
@@ -40,6 +40,7 @@ export function transactionsOf(client: ThreadClient, driver: Driver): StoreTrans
           return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs), whole }, number))
         },
         complete: (input) => client.complete(input, number),
+        journal: (input) => client.call('journal', copyJournal(input), number),
         rollback: async () => void (await client.call('rollback', null, number)),
       }
     },

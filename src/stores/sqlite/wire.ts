@@ -9,6 +9,7 @@ import type {
   Completion,
   Encoded,
   Encoding,
+  JournalItem,
   NewEntry,
   NewJob,
   PushOutcome,
@@ -187,6 +188,11 @@ export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
     return { ...job, data: encodedFrom(encoding, data[at]), ...(journal !== null && { journal }) }
   })
 }
+
+export const copyJournal = ({ queue, items }: OfQueue<JournalItem>): OfQueue<JournalItem> => ({
+  queue,
+  items: items.map(({ id, fence, log, entries }) => ({ id, fence, log, entries: copyEntries(entries) })),
+})
 
 /** Entries of the caller's, which may have more beside what the contract names. */
 export const copyEntries = (entries: readonly NewEntry[]): NewEntry[] =>

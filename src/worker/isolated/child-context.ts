@@ -132,6 +132,7 @@ class ChildContext extends WithSteps implements Context, StepsHost {
       write: (entries) => this.#tell.ask('write', entries),
       read: () => this.#tell.ask('read', undefined),
       find: (id) => this.#tell.ask('find', id),
+      begin: refuseTransaction,
     })
     return this.#steps
   }

@@ -2,6 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TransactionQuery } from '../../store.ts'
 import { encode } from '../../values/encoding/encoding.ts'
 import type { Stored } from '../../values/encoding/stored.ts'
 import { MillpondError } from '../../values/errors/errors.ts'
@@ -13,9 +14,9 @@ import { milliseconds } from '../../values/time/duration.ts'
 import { signalOf } from '../stop-signal.ts'
 import { childId } from './child-id.ts'
 import { bodyOf, type EntryMeta, entry, errorBody, keptError, metaOf, outcomeOf, type StepKind } from './entries.ts'
-import type { ChildRecord, StepCalls } from './journal-calls.ts'
+import type { ChildRecord, StepCalls, StepTransaction } from './journal-calls.ts'
 import { ParkingLot, type StepsHost, type Wait } from './parking.ts'
-import type { ChildQueue, RunOptions, StepOptions, Steps, WaitOptions } from './step-context.ts'
+import type { ChildQueue, RunOptions, StepOptions, StepRun, Steps, WaitOptions } from './step-context.ts'
 import { checkRunOptions, checkStepOptions, checkWaitOptions } from './step-options.ts'
 
 const { body: MAX_BODY, shortSleep: SHORT_SLEEP, shortRetry: SHORT_RETRY } = DEFAULTS.steps
@@ -49,11 +50,7 @@ export class HandlerSteps implements Steps {
     }))
   }
 
-  step<Result>(
-    name: string,
-    run: (signal: AbortSignal) => Result | Promise<Result>,
-    options?: StepOptions,
-  ): Promise<Stored<Result>> {
+  step<Result>(name: string, run: StepRun<Result>, options?: StepOptions): Promise<Stored<Result>> {
     return this.#busy(name, 'step', async (key) => {
       const given = checkStepOptions(options, key)
       if (typeof run !== 'function')
@@ -189,8 +186,8 @@ export class HandlerSteps implements Steps {
 
   async #try<Result>(
     key: string,
-    run: (signal: AbortSignal) => Result | Promise<Result>,
-    { attempts, policy, timeout }: ReturnType<typeof checkStepOptions>,
+    run: StepRun<Result>,
+    { attempts, policy, timeout, transaction }: ReturnType<typeof checkStepOptions>,
   ): Promise<Done<Stored<Result>>> {
     let failures = 0
     while (this.#entries.has(retryEntry(key, failures + 1))) failures++
@@ -200,10 +197,13 @@ export class HandlerSteps implements Steps {
     if (left > 0) await this.#pause(left)
     for (;;) {
       const from = performance.now()
+      const own = transaction ? this.#calls.begin() : undefined
       let value: Result
       try {
-        value = await this.#call(key, run, timeout)
+        // Which of the two it takes goes by the option.
+        value = await this.#call(key, own === undefined ? (run as Plain<Result>) : within(own.query, run), timeout)
       } catch (error) {
+        await own?.rollback().catch(() => {})
         if (this.#host.stopped !== undefined) throw this.#host.stopped
         const took = Math.round(performance.now() - from)
         if (++failures >= attempts) {
@@ -220,9 +220,15 @@ export class HandlerSteps implements Steps {
         await this.#pause(delay)
         continue
       }
-      const body = value === undefined ? null : encode(value, `the result of step ${key}`, MAX_BODY)
       const took = Math.round(performance.now() - from)
-      await this.#write(this.#entry(`=${key}`, 'step', { took }, body))
+      let body: Encoded | null
+      try {
+        body = value === undefined ? null : encode(value, `the result of step ${key}`, MAX_BODY)
+      } catch (error) {
+        await own?.rollback().catch(() => {})
+        throw error
+      }
+      await this.#write(this.#entry(`=${key}`, 'step', { took }, body), own)
       return { value: bodyOf({ body }) as Stored<Result> }
     }
   }
@@ -283,13 +289,21 @@ export class HandlerSteps implements Steps {
   }
 
   /** What failed before goes along. */
-  async #write(own: NewEntry): Promise<void> {
+  async #write(own: NewEntry, transaction?: StepTransaction): Promise<void> {
     const failures = [...this.#failures]
-    await this.#calls.write([...failures.map(([, failed]) => failed), own])
+    const entries = [...failures.map(([, failed]) => failed), own]
+    await (transaction === undefined ? this.#calls.write(entries) : transaction.commit(entries))
     for (const [key] of failures) this.#failures.delete(key)
     this.#entries.set(own.name, own)
   }
 }
+
+type Plain<Result> = (signal: AbortSignal) => Result | Promise<Result>
+
+const within =
+  <Result>(query: TransactionQuery, run: StepRun<Result>): Plain<Result> =>
+  (signal) =>
+    (run as (tx: TransactionQuery, signal: AbortSignal) => Result | Promise<Result>)(query, signal)
 
 /** Of a step that has failed so often, and is tried again later. Names hold no line feeds. */
 const retryEntry = (key: string, failures: number): string => `+${key}\n${failures}`

@@ -2,9 +2,10 @@
 
 import { Batcher } from '../../batch/batcher.ts'
 import { splitting } from '../../batch/splitting.ts'
-import type { Store } from '../../store.ts'
+import type { Store, TransactionQuery } from '../../store.ts'
 import { MillpondError } from '../../values/errors/errors.ts'
 import type { Entry, JobRecord, JournalItem, JournalOutcome, NewEntry } from '../../values/jobs/records.ts'
+import { needs } from '../../values/operations/capabilities.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import type { Attempt } from '../attempt.ts'
 import { tooManySteps } from '../ending.ts'
@@ -24,6 +25,16 @@ export interface StepCalls {
   read(): Promise<{ entries: Entry[]; now: number }>
   /** @returns null: the store does not know the job @throws `Store…` */
   find(id: string): Promise<ChildRecord | null>
+  /** A transaction for one step. @throws NotSupported, InvalidOption */
+  begin(): StepTransaction
+}
+
+/** Writes of a step that commit together with its entry. */
+export interface StepTransaction {
+  readonly query: TransactionQuery
+  /** @throws as `write`; nothing is committed then, but after StoreUnavailable it may be */
+  commit(entries: readonly NewEntry[]): Promise<void>
+  rollback(): Promise<void>
 }
 
 /** What a child has come to. */
@@ -57,7 +68,39 @@ export class JournalCalls {
         const [record = null] = await this.#store.operations.find({ ids: [id] })
         return record && { state: record.state, result: record.result, error: record.error }
       },
+      begin: () => this.#begin(attempt),
     }
+  }
+
+  #begin(attempt: Attempt): StepTransaction {
+    needs(this.#store, 'transactions', 'a step with a transaction')
+    const { claimed } = attempt
+    const transaction = this.#store.transactions?.begin(this.#queue)
+    if (transaction === undefined) throw new MillpondError('StoreFailed', 'the store gave no transaction')
+    return {
+      query: transaction.query,
+      rollback: () => transaction.rollback(),
+      commit: async (entries) => {
+        const { id, fence } = claimed
+        const input = { queue: this.#queue, items: [{ id, fence, claim: claimed, entries }] }
+        const [outcome = 'stale'] = await transaction.journal(input)
+        if (outcome === 'held') {
+          throw new MillpondError('StoreBusy', `another transaction has job ${id}; nothing of its step was kept`, {
+            id,
+          })
+        }
+        this.#assertKept(attempt, outcome)
+      },
+    }
+  }
+
+  /** @throws StepsTooLarge, and why the attempt is over */
+  #assertKept(attempt: Attempt, outcome: 'ok' | 'full' | 'stale'): void {
+    if (outcome === 'ok') return
+    if (outcome === 'full') throw tooManySteps(attempt.claimed.id)
+    const lost = lossOf(attempt, this.#queue, false)
+    this.#holder.lost(attempt, lost)
+    throw attempt.stopped ?? lost
   }
 
   async #write(attempt: Attempt, entries: readonly NewEntry[]): Promise<void> {
@@ -68,14 +111,10 @@ export class JournalCalls {
       if (attempt.stopped !== undefined) throw attempt.stopped
       try {
         const outcome = await this.#batcher.add({ id, fence, claim: claimed, entries }, bytes)
-        if (outcome === 'ok') return
-        if (outcome === 'full') throw tooManySteps(id)
-        if (outcome === 'stale') {
-          const lost = lossOf(attempt, this.#queue, false)
-          this.#holder.lost(attempt, lost)
-          throw attempt.stopped ?? lost
+        if (outcome !== 'held') {
+          this.#assertKept(attempt, outcome)
+          return
         }
-        // Another transaction has it: its entries are sent again.
       } catch (error) {
         if (!(error instanceof MillpondError) || !error.retryable) throw error
         this.#holder.trouble(error)

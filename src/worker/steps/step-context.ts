@@ -1,3 +1,4 @@
+import type { TransactionQuery } from '../../store.ts'
 import type { Stored } from '../../values/encoding/stored.ts'
 import type { Backoff, BackoffFunction } from '../../values/settings/backoff.ts'
 import type { Duration } from '../../values/time/duration.ts'
@@ -11,6 +12,11 @@ export interface StepOptions {
   retry?: { attempts: number; backoff?: Exclude<Backoff, BackoffFunction> | undefined } | undefined
   /** How long a call of its function may take; 1 ms to 24 days, no limit by default. Then its signal is aborted, and the call has failed. */
   timeout?: Duration | undefined
+  /**
+   * true: the function gets a query as `ctx.tx` is, and what it writes commits together with the step's record, or not at all. SQLite and
+   * PostgreSQL; not in a worker with `transaction: true`, nor in an isolated handler. false by default.
+   */
+  transaction?: boolean | undefined
 }
 
 /** How a job waits for a signal. */
@@ -59,8 +65,13 @@ export interface Steps {
    */
   step<Result>(
     name: string,
+    run: (tx: TransactionQuery, signal: AbortSignal) => Result | Promise<Result>,
+    options: StepOptions & { transaction: true },
+  ): Promise<Stored<Result>>
+  step<Result>(
+    name: string,
     run: (signal: AbortSignal) => Result | Promise<Result>,
-    options?: StepOptions,
+    options?: StepOptions & { transaction?: false | undefined },
   ): Promise<Stored<Result>>
   /**
    * Parks the job: it gives up its slot, holds no lease, counts no attempt, and goes on after so long. Below one second it waits here.
@@ -87,3 +98,8 @@ export interface Steps {
    */
   once(name: string): string
 }
+
+/** The function of a step: with a transaction, its query comes first. */
+export type StepRun<Result> =
+  | ((signal: AbortSignal) => Result | Promise<Result>)
+  | ((tx: TransactionQuery, signal: AbortSignal) => Result | Promise<Result>)

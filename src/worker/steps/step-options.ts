@@ -9,7 +9,11 @@ import type { RunOptions, StepOptions, WaitOptions } from './step-context.ts'
 
 const MAX_QUESTION = 10_000
 
-const STEP_RULES: Rules<StepOptions> = { retry: isObject, timeout: isDuration() }
+const STEP_RULES: Rules<StepOptions> = {
+  retry: isObject,
+  timeout: isDuration(),
+  transaction: (value) => typeof value === 'boolean' || 'true or false',
+}
 const RETRY_RULES: Rules<NonNullable<StepOptions['retry']>> = {
   attempts: isInteger(1, DEFAULTS.bounds.attempts.most),
   backoff: (value) => typeof value !== 'function' || 'no function: a policy',
@@ -37,11 +41,12 @@ function isObject(value: unknown): boolean | string {
 export function checkStepOptions(
   options: StepOptions | undefined,
   key: string,
-): { attempts: number; policy: BackoffPolicy; timeout: number | undefined } {
-  const { retry, timeout } = checkOptions(options, STEP_RULES, `step ${key}`)
+): { attempts: number; policy: BackoffPolicy; timeout: number | undefined; transaction: boolean } {
+  const { retry, timeout, transaction = false } = checkOptions(options, STEP_RULES, `step ${key}`)
   const { attempts = 1, backoff } = checkOptions(retry, RETRY_RULES, `retry of step ${key}`)
   return {
     attempts,
+    transaction,
     policy: backoff === undefined ? DEFAULT_BACKOFF : backoffPolicy(backoff),
     timeout: timeout === undefined ? undefined : milliseconds(timeout, 'timeout', 1),
   }

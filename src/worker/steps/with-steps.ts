@@ -1,18 +1,14 @@
 import type { Stored } from '../../values/encoding/stored.ts'
 import type { Duration } from '../../values/time/duration.ts'
-import type { ChildQueue, RunOptions, StepOptions, Steps, WaitOptions } from './step-context.ts'
+import type { ChildQueue, RunOptions, StepOptions, StepRun, Steps, WaitOptions } from './step-context.ts'
 
 /** A context whose steps are made when a handler first asks for them. Errors are in the promises. */
 export abstract class WithSteps implements Steps {
   /** @throws NotSupported, InvalidOption */
   protected abstract steps(): Steps
 
-  async step<Result>(
-    name: string,
-    run: (signal: AbortSignal) => Result | Promise<Result>,
-    options?: StepOptions,
-  ): Promise<Stored<Result>> {
-    return this.steps().step(name, run, options)
+  async step<Result>(name: string, run: StepRun<Result>, options?: StepOptions): Promise<Stored<Result>> {
+    return this.steps().step(name, run as () => Result, options as StepOptions & { transaction?: false })
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {

@@ -1,6 +1,6 @@
 /** What handlers' steps need: journal, entries, signal, and parks of release. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Input } from '../../../store.ts'
+import type { Input, OfQueue } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors/errors.ts'
 import type {
   EntriesPage,
@@ -31,19 +31,24 @@ import {
 const FIRST_PAUSE = 5
 const LONGEST_PAUSE = 250
 /** Ms for which entries and parks wait for another transaction. After that, the worker sends them again, by themselves. */
-const PATIENCE = 100
+export const PATIENCE = 100
 
 export async function journal(context: StoreContext, { queue, items }: Input<'journal'>): Promise<JournalOutcome[]> {
   const { calls } = context
-  return whileHeld(items, PATIENCE, async (some: readonly JournalItem[]) => {
-    const given = some.flatMap(({ entries }, at) => entries.map((entry) => ({ ...entry, of: at + 1 })))
-    const values = [
-      ...[queue, ...heldValues(some), plainArray(given.map(({ of }) => of))],
-      ...[textArray(given.map(({ name }) => name)), textArray(given.map(({ meta }) => meta))],
-      ...[textArray(given.map(({ body }) => orNull(body, tagged))), logsText(some)],
-    ]
-    return calls.answer<JournalOutcome[]>('journal($1, $2, $3, $4, $5, $6, $7, $8)', values)
-  })
+  return whileHeld(items, PATIENCE, (some: readonly JournalItem[]) =>
+    calls.answer<JournalOutcome[]>(JOURNAL, journalValues({ queue, items: some })),
+  )
+}
+
+export const JOURNAL = 'journal($1, $2, $3, $4, $5, $6, $7, $8)'
+
+export function journalValues({ queue, items }: OfQueue<JournalItem>): unknown[] {
+  const given = items.flatMap(({ entries }, at) => entries.map((entry) => ({ ...entry, of: at + 1 })))
+  return [
+    ...[queue, ...heldValues(items), plainArray(given.map(({ of }) => of))],
+    ...[textArray(given.map(({ name }) => name)), textArray(given.map(({ meta }) => meta))],
+    ...[textArray(given.map(({ body }) => orNull(body, tagged))), logsText(items)],
+  ]
 }
 
 export async function entries({ calls }: StoreContext, { items }: Input<'entries'>): Promise<(EntriesPage | null)[]> {
@@ -87,7 +92,7 @@ export async function park(
 }
 
 /** Sends again what another transaction holds. */
-async function whileHeld<Item, Out>(
+export async function whileHeld<Item, Out>(
   items: readonly Item[],
   patience: number,
   send: (items: readonly Item[]) => Promise<(Out | 'held')[]>,

@@ -46,6 +46,9 @@ interface Reports {
   committed(queues: Queue[]): void
 }
 
+/** What ends a handler's transaction. */
+const ENDS: ReadonlySet<string> = new Set(['complete', 'journal', 'rollback'])
+
 export class GroupCommit {
   readonly #db: Database
   readonly #guard: FileGuard
@@ -226,7 +229,7 @@ export class GroupCommit {
 
   #outputOf(request: Request, number: number): unknown {
     const why = this.#broken.get(number)
-    if (request.op === 'complete' || request.op === 'rollback') this.#broken.delete(number)
+    if (ENDS.has(request.op)) this.#broken.delete(number)
     if (request.op === 'rollback') {
       this.#undo()
       return null
@@ -238,14 +241,22 @@ export class GroupCommit {
     if (request.op === 'configure') return OPERATIONS.configure(this.#contextOf(request), request.input)
     if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
     this.#leave()
+    if (request.op === 'journal') {
+      const outcomes = OPERATIONS.journal(this.#contextOf(request), request.input)
+      this.#endOwn(outcomes.every((outcome) => outcome === 'ok'))
+      return outcomes
+    }
     if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)
     const stale = OPERATIONS.complete(this.#contextOf(request), request.input)
-    if (stale.length > 0) this.#undo()
-    else {
+    this.#endOwn(stale.length === 0)
+    return stale
+  }
+
+  #endOwn(commits: boolean): void {
+    if (commits) {
       this.#commit()
       this.#syncNow()
-    }
-    return stale
+    } else this.#undo()
   }
 
   #enter(number: number): void {

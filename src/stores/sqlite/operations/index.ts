@@ -3,7 +3,7 @@ import type { Operations } from '../../../store.ts'
 import type { Park } from '../../../values/jobs/records.ts'
 import { copyEncoded } from '../../jobs.ts'
 import type { ThreadClient } from '../connection/client.ts'
-import { claimedJobs, copyEntries, packJobs, pushOutcomes } from '../wire.ts'
+import { claimedJobs, copyEntries, copyJournal, packJobs, pushOutcomes } from '../wire.ts'
 
 export function operationsOf(client: ThreadClient): Operations {
   return {
@@ -36,11 +36,7 @@ export function operationsOf(client: ThreadClient): Operations {
       const items = given.map(({ id, fence, progress, log }) => ({ id, fence, progress: copyEncoded(progress), log }))
       return client.call('extend', { queue, lease, items })
     },
-    journal: ({ queue, items }) =>
-      client.call('journal', {
-        queue,
-        items: items.map(({ id, fence, log, entries }) => ({ id, fence, log, entries: copyEntries(entries) })),
-      }),
+    journal: (input) => client.call('journal', copyJournal(input)),
     entries: ({ items }) => client.call('entries', { items: items.map(({ id, after }) => ({ id, after })) }),
     signal: ({ items }) =>
       client.call('signal', { items: items.map((item) => ({ ...item, body: copyEncoded(item.body) })) }),
