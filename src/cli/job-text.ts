@@ -2,6 +2,7 @@
 
 import type { JobInfo } from '../values/jobs/job.ts'
 import type { LogLine } from '../values/jobs/job-log.ts'
+import type { StepInfo } from '../values/jobs/step-info.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { jsonText } from '../web/answer.ts'
 import { ago, counted, lasting, NONE, time } from './figures.ts'
@@ -12,8 +13,9 @@ export const PAYLOADS = { payloads: { help: 'shows data, progress and results, t
 
 /** The job for programs. @param payloads with data, progress and result */
 export function jobObject(job: JobInfo, payloads: boolean): object {
-  const { data, progress, result, ...facts } = job
-  return payloads ? { ...facts, data, progress, result } : facts
+  if (payloads) return job
+  const { data: _, progress: __, result: ___, steps, ...facts } = job
+  return { ...facts, ...(steps && { steps: steps.map(({ result: ____, ...step }) => step) }) }
 }
 
 /** Begins with what `--error-code` takes; the rest is for `--error`. */
@@ -78,11 +80,23 @@ export function jobText(
     ...(job.worker === null ? [] : [['worker', job.worker]]),
     ...(error === null ? [] : [['error', `${error.code}: ${error.name}: ${error.message}`]]),
     ...(job.undecodable.length === 0 ? [] : [['cannot be decoded', job.undecodable.join(', ')]]),
+    ...(job.waits ?? []).map(({ kind, name, until }) => [
+      'parked',
+      `${kind} ${name}${until === null ? '' : `, until ${moment(until)}`}`,
+    ]),
+    ...(job.steps ?? []).map((step) => ['step', stepText(step, payloads)]),
     ...(payloads ? payloadRows(job) : []),
   ]
   const stack = error?.stack === undefined ? '' : `\n${error.stack.split('\n').map(plain).join('\n')}\n`
   const log = job.log.length === 0 ? '' : `\n${job.log.map(logText).join('\n')}\n`
   return table({ ...terminal, isTTY: {} }, null, rows, { text: [1] }) + stack + log
+}
+
+function stepText({ name, kind, state, took, error, result }: StepInfo, payloads: boolean): string {
+  const what = kind === 'step' ? name : `${kind} ${name}`
+  const time = took === null ? '' : ` in ${lasting(took)}`
+  const how = error === null ? `${state}${time}` : `${state}${time}: ${error.code}: ${error.message}`
+  return payloads && result !== undefined ? `${what}: ${how}: ${jsonText(result)}` : `${what}: ${how}`
 }
 
 function payloadRows(job: JobInfo): string[][] {

@@ -6,6 +6,8 @@ const reason = object(
   {
     kind: oneOf([
       'parents',
+      'parked',
+      'follows',
       'due',
       'noWorker',
       'paused',
@@ -26,6 +28,10 @@ const reason = object(
     more: boolean,
     parents: array(object({ id, queue: text, state }), { description: 'The first ten that it waits for.' }),
     lastClaim: nullable(time),
+    key: text,
+    waits: array(object({ kind: text, name: text, until: nullable(time), child: nullable(id) }), {
+      description: 'What a parked job waits for.',
+    }),
   },
 )
 export const explanation = reply('Explanation', {

@@ -28,6 +28,7 @@ import { planRoutes } from './routes/plan.ts'
 import { queueRoutes } from './routes/queues.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
 import { serviceRoutes } from './routes/service.ts'
+import { stepRoutes } from './routes/steps.ts'
 
 export interface ServiceOptions {
   store: Store
@@ -80,7 +81,7 @@ export class Service {
     const of = { store, pond, sweeper: this.#sweeper, claims: this.#claims, acted }
     const context = { ...of, ...bounds, metrics, onError, stopping }
     const routes = {
-      jobs: [...jobRoutes(context), ...graphRoutes(context)],
+      jobs: [...jobRoutes(context), ...graphRoutes(context), ...stepRoutes(context)],
       claims: claimRoutes(context),
       queues: [...queueRoutes(context), ...bulkRoutes(context), ...planRoutes(context)],
       schedules: scheduleRoutes(context),

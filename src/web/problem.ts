@@ -101,6 +101,8 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidName: 400,
   JobUnknown: 404,
   QueueUnknown: 404,
+  JobEnded: 409,
+  StepsTooLarge: 409,
   ParentUnknown: 409,
   KeyHeld: 409,
   GraphCycle: 400,

@@ -16,6 +16,7 @@ export const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   requeue: () => import('./requeue.ts'),
   promote: () => import('./promote.ts'),
   update: () => import('./update.ts'),
+  signal: () => import('./signal.ts'),
   cancel: () => import('./cancel.ts'),
   remove: () => import('./remove.ts'),
   pause: () => import('./pause.ts'),
