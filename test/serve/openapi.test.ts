@@ -85,7 +85,7 @@ const UNKNOWN = '01932c0e-5b00-7abc-8def-0123456789ab'
 /** For each operation: what it is asked, in good ways and bad ones. `{id}` is a job that is in the state named. */
 const CALLS: Record<
   string,
-  { state?: 'waiting' | 'running' | 'done' | 'dead'; bodies?: unknown[]; queries?: string[] }
+  { state?: 'waiting' | 'running' | 'done' | 'dead'; key?: string; bodies?: unknown[]; queries?: string[] }
 > = {
   pushJob: {
     bodies: [
@@ -114,6 +114,9 @@ const CALLS: Record<
   },
   jobGraph: { state: 'waiting', queries: ['', '?limit=1', '?limit=0'] },
   jobParents: { state: 'running', queries: ['', `?limit=1&after=${UNKNOWN}`, '?limit=x'] },
+  jobSteps: { state: 'waiting' },
+  signalJob: { state: 'waiting', bodies: [{ data: { by: 'ada' } }, {}, { other: 1 }] },
+  signalKey: { key: 'held', bodies: [{ key: 'held', name: 'go', data: 1 }, { key: 'none', name: 'go' }, { key: 'k' }] },
   followJob: { state: 'done' },
   explainJob: { state: 'waiting' },
   cancelJob: { state: 'waiting' },
@@ -205,6 +208,7 @@ serveTest('every operation answers as it says', async ({ open }) => {
       for (const query of calls.queries ?? ['']) {
         const queue = `q${statuses.size}-${name}`
         const id = await jobIn(client, queue, calls.state ?? 'waiting')
+        if (calls.key !== undefined) await client.push(queue, 'data', { key: calls.key })
         for (const one of [id, UNKNOWN]) {
           const target = path
             .replace('{queue}', queue)
