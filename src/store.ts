@@ -264,6 +264,8 @@ export interface Store {
    * `spill` are in one lane. Unset: all jobs are.
    */
   readonly laneOf?: (job: NewJob) => string
+  /** The store's clock, in milliseconds since 1970, where this process has it. Unset: it is a server's. */
+  readonly clock?: () => number
   /** Unset: it is one store. */
   readonly shards?: StoreShards
   /** Set if `capabilities.transactions`. */

@@ -13,4 +13,5 @@ export {
   TestPond,
   type TestPondOptions,
 } from './test-pond.ts'
+export type { TestStep, TestWait } from './test-steps.ts'
 export type { HandlerReport, TestJobOptions } from './trial.ts'

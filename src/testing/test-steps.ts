@@ -53,7 +53,7 @@ export class TestSteps {
     return {
       write,
       begin: refuse,
-      read: async () => ({ entries: [...this.#entries], now: now() }),
+      read: async () => ({ entries: [...this.#entries], now }),
       find: async () => null,
     }
   }

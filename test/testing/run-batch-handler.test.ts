@@ -34,6 +34,8 @@ test('each job ends by its entry of the answer', async () => {
     delay: undefined,
     progress: [],
     log: [],
+    steps: {},
+    waits: [],
   })
   assert.deepEqual(outcomes(await runBatchHandler(handler, [1, 0], { attempt: 10 })), ['dead', 'done'])
 })

@@ -22,6 +22,8 @@ test('a result and progress, as they are stored', async () => {
     delay: undefined,
     progress: [{ step: 1 }, { step: 2 }],
     log: [],
+    steps: {},
+    waits: [],
   })
 })
 

@@ -58,7 +58,7 @@ export function claimedJob(id: string, given: Partial<ClaimedJob> = {}): Claimed
 /** Of an attempt whose handler has no steps. */
 export const noSteps = () => ({
   write: async () => {},
-  read: async () => ({ entries: [], now: 0 }),
+  read: async () => ({ entries: [], now: () => 0 }),
   find: async () => null,
   begin: () => ({ query: async () => [], commit: async () => {}, rollback: async () => {} }),
 })

@@ -47,9 +47,11 @@ export function openMemory(url: URL | string, options: StoreOptions): { store: S
     invalid('the memory store is opened with "memory:", and perhaps an option such as ?spill=…: no host, no path')
   }
   checkNames(options, new URLSearchParams(query).keys(), [], 'the memory store')
-  const state = new MemoryState(options.clock ?? Date.now)
+  const clock = options.clock ?? Date.now
+  const state = new MemoryState(clock)
   const store: Store = {
     name: 'memory',
+    clock,
     capabilities: CAPABILITIES,
     operations: operationsOf(state),
     listen(listener) {

@@ -130,7 +130,11 @@ class ChildContext extends WithSteps implements Context, StepsHost {
     if (this.#terms.batch) throw new MillpondError('InvalidOption', IN_BATCH)
     this.#steps ??= new HandlerSteps(this, {
       write: (entries) => this.#tell.ask('write', entries),
-      read: () => this.#tell.ask('read', undefined),
+      read: async () => {
+        const { entries, now } = await this.#tell.ask('read', undefined)
+        const at = performance.now()
+        return { entries, now: () => now + performance.now() - at }
+      },
       find: (id) => this.#tell.ask('find', id),
       begin: refuseTransaction,
     })

@@ -73,13 +73,16 @@ function reportsTo(contexts: readonly Context[]): Reports {
 }
 
 /** @throws StaleAttempt, and as what is asked */
-function answerTo(context: Context | undefined, what: AskedName, given: unknown): Promise<unknown> {
+async function answerTo(context: Context | undefined, what: AskedName, given: unknown): Promise<unknown> {
   if (!(context instanceof AttemptContext)) {
     throw new MillpondError('StaleAttempt', 'the handler asks for a job that it does not have')
   }
   if (what === 'parents') return context.parents()
   const calls = context.stepCalls
-  if (what === 'read') return calls.read()
+  if (what === 'read') {
+    const { entries, now } = await calls.read()
+    return { entries, now: now() }
+  }
   if (what === 'find') return calls.find(checkId(given))
   return calls.write(checkEntries(given))
 }

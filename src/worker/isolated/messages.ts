@@ -19,8 +19,8 @@
 
 import type { JobFacts } from '../../values/jobs/job.ts'
 import type { ParentJob } from '../../values/jobs/parent-jobs.ts'
-import type { Encoded, NewEntry, Park } from '../../values/jobs/records.ts'
-import type { ChildRecord, StepCalls } from '../steps/journal-calls.ts'
+import type { Encoded, Entry, NewEntry, Park } from '../../values/jobs/records.ts'
+import type { ChildRecord } from '../steps/journal-calls.ts'
 
 /** What all messages to a process have. */
 const MARK = 'millpond'
@@ -77,7 +77,7 @@ export interface Abort {
 export interface Asked {
   parents: { given: undefined; told: readonly ParentJob[] }
   write: { given: readonly NewEntry[]; told: undefined }
-  read: { given: undefined; told: Awaited<ReturnType<StepCalls['read']>> }
+  read: { given: undefined; told: { entries: Entry[]; now: number } }
   find: { given: string; told: ChildRecord | null }
 }
 export type AskedName = keyof Asked

@@ -37,8 +37,7 @@ export class HandlerSteps implements Steps {
   /** Set inside the function of a step. */
   readonly #inside = new AsyncLocalStorage<string>()
   #read: Promise<void> | undefined
-  /** By how much the store's clock is ahead of `performance.now()`. */
-  #ahead = 0
+  #clock = (): number => 0
   #signal: AbortSignal | undefined
 
   constructor(host: StepsHost, calls: StepCalls) {
@@ -162,7 +161,7 @@ export class HandlerSteps implements Steps {
 
   async #readAll(): Promise<void> {
     const { entries, now } = await this.#calls.read()
-    this.#ahead = now - performance.now()
+    this.#clock = now
     for (const each of entries) {
       if (signalName(each.name) === undefined) this.#entries.set(each.name, each)
       else this.#signals.push(each)
@@ -173,7 +172,7 @@ export class HandlerSteps implements Steps {
 
   /** The store's time, in milliseconds since 1970, once the journal was read. */
   get #now(): number {
-    return Math.round(this.#ahead + performance.now())
+    return Math.round(this.#clock())
   }
 
   #assertKind(key: string, kind: StepKind): void {

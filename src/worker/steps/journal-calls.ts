@@ -22,7 +22,7 @@ export interface StepCalls {
    */
   write(entries: readonly NewEntry[]): Promise<void>
   /** `now`: the store's time, as the worker knows it, in milliseconds since 1970. @throws `Store…` */
-  read(): Promise<{ entries: Entry[]; now: number }>
+  read(): Promise<{ entries: Entry[]; now: () => number }>
   /** @returns null: the store does not know the job @throws `Store…` */
   find(id: string): Promise<ChildRecord | null>
   /** A transaction for one step. @throws NotSupported, InvalidOption */
@@ -62,7 +62,7 @@ export class JournalCalls {
       write: (entries) => this.#write(attempt, entries),
       read: async () => {
         const entries = attempt.claimed.journal ? await this.#read(attempt.claimed.id) : []
-        return { entries, now: attempt.storeTime }
+        return { entries, now: this.#store.clock ?? (() => attempt.storeTime) }
       },
       find: async (id) => {
         const [record = null] = await this.#store.operations.find({ ids: [id] })
