@@ -10,6 +10,8 @@ import { claim, first, running } from './suite.ts'
 type Calls = (operations: Operations, store: Store) => Promise<unknown>[]
 
 const RECORD = { worker: null, startedAt: null, finishedAt: null, progress: null, result: null, error: null }
+const ENTRY = { name: '=a', meta: '{}', body: null }
+const PARK = { until: null, signals: 0, after: [], entries: [], reason: '{}' }
 const rate = { count: 5, per: 1000, burst: null }
 
 /** What a store without the capability refuses. */
@@ -44,6 +46,15 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     limitGroup({ queue: 'g', group: 'a', limits: null }),
     groups({ queue: 'g', limit: 1 }),
   ],
+  steps: ({ journal, entries, signal, release }, store) => {
+    const held = running(store)
+    return [
+      held.then((hold) => journal({ queue: 'q', items: [{ ...hold, entries: [ENTRY] }] })),
+      entries({ items: [{ id: newId(), after: 0 }] }),
+      signal({ items: [{ id: newId(), ...ENTRY, name: '!go/1' }] }),
+      held.then((hold) => release({ queue: 'q', items: [{ ...hold, park: PARK }] })),
+    ]
+  },
   find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
   lists: ({ list, bulk }) => [
     list({ queue: 'q', state: 'waiting', limit: 1 }),

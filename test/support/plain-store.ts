@@ -139,6 +139,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
 
     async release(input) {
       if (input.items.some(({ pause }) => pause)) throw refused('rates', 'a pause')
+      if (input.items.some(({ park }) => park)) throw refused('steps', 'a job that waits in its handler')
       return ofHeld(input, (job, _, queue) => {
         job.state = 'waiting'
         job.attempt--
