@@ -198,30 +198,6 @@ conformance('steps', {
     }
   },
 
-  'a parked job waits for the jobs that its park names, not for earlier parents': async (store) => {
-    needs(store, 'steps', 'this check')
-    needs(store, 'graphs', 'this check')
-    const { operations } = store
-    const [parent, child] = [newJob(), newJob()]
-    const waiting = newJob({ after: [parent.id] })
-    await operations.push({ jobs: [parent, waiting] })
-    // It leaves its parent, and runs all the same.
-    await operations.cancel({ ids: [waiting.id] })
-    await operations.requeue({ ids: [waiting.id] })
-    const holds = (await claim(store)).jobs
-    const [ofParent, own] = [parent.id, waiting.id].map((id) => holds.find((hold) => hold.id === id))
-    assert.ok(ofParent && own)
-    await operations.push({ jobs: [child] })
-    assert.equal(await park(store, own, { after: [child.id] }), 'ok')
-    assert.equal((await find(store, own.id)).waitsFor, 1)
-    const error = { code: 'HandlerFailed', name: 'Error', message: 'no' }
-    await operations.fail({ queue: 'q', items: [{ ...ofParent, error, delay: null }] })
-    assert.equal((await find(store, own.id)).state, 'blocked')
-    const ofChild = first((await claim(store)).jobs)
-    await operations.complete({ queue: 'q', items: [{ ...ofChild, result: null }] })
-    assert.equal(first((await claim(store)).jobs).id, own.id)
-  },
-
   'a parked job can be claimed by nobody, and a park ends a claim once': async (store) => {
     needs(store, 'steps', 'this check')
     const hold = await running(store)
