@@ -37,8 +37,8 @@ on conflict do update set
 select seq as job, (select max(n) from millpond_entries where job = seq) as last from millpond_jobs where id = :id
 
 -- @statement page
--- In: after, a number; room, in bytes; whole: 1: the first entry comes even if it is larger than the room. (Of the first one, `total` is its
--- own size.)
+-- In: after, a number; room, in bytes; whole: 1: the first entry comes even if it is larger than the room. (The `total` of the first one is
+-- its own size.)
 select n, name, meta, bytes, encoding, body from millpond_entries
 where job = :job and n > :after and n <= (
   select max(n) from (

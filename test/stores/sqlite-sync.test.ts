@@ -63,6 +63,22 @@ describe('sqlite: the disk', () => {
     assert.deepEqual(happened([claim(1), push(2), push(3), claim(4)]), ['committed', '1', '4', 'sync', '2', '3'])
   })
 
+  test('a release is answered when its commit is made, with a park when that is on the disk, as entries are', () => {
+    const hold = { id: 'none', fence: 1 }
+    const park = { until: null, signals: 0, after: [], entries: [], reason: '{}' }
+    const release = (seq: number, parked: boolean): Request => ({
+      ...{ seq, op: 'release', now: null },
+      input: { queue: 'emails', items: [{ ...hold, ...(parked && { park }) }] },
+    })
+    const journal: Request = {
+      seq: 3,
+      op: 'journal',
+      input: { queue: 'emails', items: [{ ...hold, entries: [] }] },
+      now: null,
+    }
+    assert.deepEqual(happened([release(1, true), release(2, false), journal]), ['2', 'sync', '1', '3'])
+  })
+
   test('pushes alone share one wait for the disk, and are answered after it', () => {
     assert.deepEqual(happened([push(1), push(2), push(3)]), ['committed', 'sync', '1', '2', '3'])
   })

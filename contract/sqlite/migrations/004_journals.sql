@@ -26,7 +26,9 @@ create table millpond_entries (
 ) strict, without rowid;
 
 -- A journal goes with its job, whoever removes the job: its place may be given to another one.
-create trigger millpond_journal_removed after delete on millpond_jobs when old.journal is not null begin
-  delete from millpond_entries where job = old.seq;
+create trigger millpond_job_removed after delete on millpond_jobs when old.journal is not null begin
   delete from millpond_journals where job = old.seq;
+end;
+create trigger millpond_journal_removed after delete on millpond_journals begin
+  delete from millpond_entries where job = old.job;
 end;

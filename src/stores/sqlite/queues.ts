@@ -80,7 +80,7 @@ export class Queue {
     if (to === 'scheduled' && dueIn < SOON) this.count('sign', 'soon', count)
   }
 
-  /** By its end, a job that waits, is parked or is to be retried may let another one start. What the sign `finished` tells of is left out. */
+  /** By its end, a job that waits, is parked or is to be retried may let another one start. What `finished` tells of is left out. */
   #letsAnotherStart(from: JobState | null, to: JobState | null): boolean {
     const { isLimited, isGrouped } = this.settings
     return (

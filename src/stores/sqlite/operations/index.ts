@@ -39,7 +39,12 @@ export function operationsOf(client: ThreadClient): Operations {
     journal: (input) => client.call('journal', copyJournal(input)),
     entries: ({ items }) => client.call('entries', { items: items.map(({ id, after }) => ({ id, after })) }),
     signal: ({ items }) =>
-      client.call('signal', { items: items.map((item) => ({ ...item, body: copyEncoded(item.body) })) }),
+      client.call('signal', {
+        items: items.map((item) => ({
+          ...('id' in item ? { id: item.id } : { queue: item.queue, key: item.key }),
+          ...{ name: item.name, meta: item.meta, body: copyEncoded(item.body) },
+        })),
+      }),
     sweep: (input) => client.call('sweep', input),
     cancel: (input) => client.call('cancel', input),
     update: ({ items }) =>
