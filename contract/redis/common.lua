@@ -26,7 +26,8 @@
 --   journals   HASH id of a job that has a journal, or was parked → MessagePack of [entries, signals, bytes, last]: how many entries it
 --              has, and how many of them are signals; how many bytes names, metas and bodies have; the number of the last one that came
 --   journal:ID ZSET of the names of a job's entries by their numbers. ID: the job's, as text
---   entries:ID HASH name → the length of the meta (four bytes, big-endian), the meta, then the encoded body, or `-` where there is none
+--   entries:ID HASH name → what the entry holds: the length of the meta (four bytes, big-endian), the meta, then the encoded body, or `-`
+--              where there is none
 --   parked     HASH id of a parked job → the reason of its last park
 --   queues     SET of the names of the queues
 --   due        ZSET of queues by when their next scheduled job is due; none for a queue without one

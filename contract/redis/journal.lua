@@ -4,8 +4,8 @@
 -- @include log.lua
 -- journal: claims add entries to the journals of their jobs.
 -- Head: counts: how many entries each claim has; logs: as of `complete`.
--- In:  two items per claim: id, fence. Behind those three items per entry, in the order of the claims: name, meta, the encoded body, or
---      nothing.
+-- In:  two items per claim: id, fence. Behind those two items per entry, in the order of the claims: its name, and what it holds, as of
+--      `entries:ID`.
 -- Out: per claim, 0: ok, 1: stale or 2: full; none of the last ones if the entries are large: send those again.
 -- Invariant: an entry with a name that the journal has is left out, so a repetition does no harm. Of a claim that is full, no entry is
 --      added.
@@ -26,6 +26,6 @@ for i, id in ipairs(ids) do
     outcomes[i] = plan and 0 or 2
     if plan then add_entries(plan) end
   end
-  first = first + 3 * counts[i]
+  first = first + 2 * counts[i]
 end
 return outcomes

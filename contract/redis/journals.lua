@@ -1,7 +1,9 @@
 -- What scripts share that add to the journals of jobs: contract/steps.md. Needs jobs.lua.
 
 local MAX_ENTRIES, MAX_BYTES = 10000, 16777216
+local COST = 1000 -- bytes: to add or remove an entry, or to link a job, takes as long as to read so many
 local SIGNAL = 33 -- `!`
+local NOT_COUNTED = 5 -- bytes of what an entry holds: the length of the meta, the encoding
 
 local function is_signal(name) return string.byte(name) == SIGNAL end
 
@@ -16,14 +18,14 @@ local function numbers_of(order, names)
   return numbers
 end
 
--- Entries for a job: of each three arguments of the script, from the place `first` on: name, meta, the encoded body or nothing. Changes
--- nothing. @return what `add_entries` takes; nil: the journal would outgrow a bound
+-- Entries for a job: of each two arguments of the script, from the place `first` on: its name, and what it holds. Changes nothing.
+-- @return what `add_entries` takes; nil: the journal would outgrow a bound
 local function plan_entries(id, first, count)
   local packed = redis.call('HGET', K.journals, id)
   local kept = packed and cmsgpack.unpack(packed) or { 0, 0, 0, 0 }
   local plan = { id = id, is_known = packed, kept = kept, scores = {}, values = {}, bytes = 0 }
   local names, places, seen = {}, {}, {}
-  for at = first, first + 3 * count - 3, 3 do
+  for at = first, first + 2 * count - 2, 2 do
     local name = ARGV[at]
     if not seen[name] then
       seen[name] = true
@@ -35,12 +37,11 @@ local function plan_entries(id, first, count)
   local known = packed and numbers_of(plan.order, names) or {}
   for i, name in ipairs(names) do
     if not known[i] then
-      local meta, body = ARGV[places[i] + 1], ARGV[places[i] + 2]
-      local n = #plan.values
+      local value, n = ARGV[places[i] + 1], #plan.values
       kept[4] = kept[4] + 1
       plan.scores[n + 1], plan.scores[n + 2] = text(kept[4]), name
-      plan.values[n + 1], plan.values[n + 2] = name, struct.pack('>I4', #meta) .. meta .. (body ~= '' and body or '-')
-      plan.bytes = plan.bytes + #name + #meta + math.max(0, #body - 1)
+      plan.values[n + 1], plan.values[n + 2] = name, value
+      plan.bytes = plan.bytes + #name + #value - NOT_COUNTED
       if is_signal(name) then kept[2] = kept[2] + 1 end
     end
   end
@@ -63,7 +64,7 @@ local function add_entries(plan)
   call('ZADD', plan.order, plan.scores)
   call('HSET', plan.entries, plan.values)
   keep_journal(plan.id, plan.kept)
-  read_bytes = read_bytes + plan.bytes
+  read_bytes = read_bytes + plan.bytes + COST * #plan.values / 2
 end
 
 -- The job waits without a worker. Its entries have been added.
@@ -76,14 +77,12 @@ end
 local function forget_entries(id, from)
   local packed = redis.call('HGET', K.journals, id)
   if not packed then return end
-  local COST = 400 -- bytes: as much time as to read so many
   local kept, order, entries = cmsgpack.unpack(packed), journal_keys(id)
   local names, gone = redis.call('ZRANGEBYSCORE', order, text(from), '+inf'), {}
   for _, name in ipairs(names) do
     if not is_signal(name) then
       gone[#gone + 1] = name
-      -- Without the length of the meta, and the digit of the body.
-      kept[3] = kept[3] - #name - redis.call('HSTRLEN', entries, name) + 5
+      kept[3] = kept[3] - #name - redis.call('HSTRLEN', entries, name) + NOT_COUNTED
     end
   end
   kept[1] = kept[1] - #gone

@@ -30,6 +30,7 @@ local function wait_for(id, parents)
     call('ZREM', K.links, gone)
     call('ZADD', K.links, closed)
   end
+  read_bytes = read_bytes + COST * #parents
   link_job(id, { table.concat(parents), true, open = #parents }, {})
   flush_links()
 end

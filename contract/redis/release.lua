@@ -16,7 +16,7 @@
 -- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0. logs: as of `complete`. parks: nil, or of
 --      each claim false or a list [until, signals, count, reason]; until: false where there is none; count: how many entries it has.
 -- In:  two items per claim: id, fence. Behind those, of each park in their order: the ids of `after`, each once, one after the other; then
---      three items per entry, as of `journal`.
+--      the entries, as of `journal`.
 -- Out: per claim, 0: ok, 1: stale or 2: full; none of the last ones if the jobs or the entries are large: send
 --      those again. If the same call may have taken effect before, a job that waits since this very claim is ok.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause the start is given back to
@@ -50,7 +50,7 @@ for i = 1, count do
   elseif AGAIN and is_own and (state[1] == 'waiting' or park and (state[1] == 'scheduled' or state[1] == 'blocked')) then
     outcomes[i] = 0
   end
-  if park then next_item = next_item + 1 + 3 * park[3] end
+  if park then next_item = next_item + 1 + 2 * park[3] end
 end
 if limits and limits.changed and not Q.limits then redis.call('HSET', K.queue, 'limits', 'queue') end
 flush()

@@ -17,8 +17,7 @@
 -- In:  eight items per job: id; MessagePack of [queue, state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts,
 --      group, timeout, key, trace, cost, remember, follows, runs, parked], absent values false, times 0; runs: of a blocked job, whether
 --      its onDead is `run`; parked: of a parked job, for what it waits; the encoded data; result, progress, error and log, each
---      nothing where there is none; the ids of its parents, each once, one after the other. Behind those three items per entry, as of
---      `journal`.
+--      nothing where there is none; the ids of its parents, each once, one after the other. Behind those the entries, as of `journal`.
 -- Out: [made, outcome…], made as of `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here. A parent that the pond
 --      does not know is an open link.
@@ -100,7 +99,7 @@ for job = 1, jobs do
   local i, count = job * 8 - 5, counts and counts[job] or 0
   local list, result, progress, failure, lines, parents = cmsgpack.unpack(ARGV[i + 1]), unpack(ARGV, i + 3, i + 7)
   out[#out + 1] = restore(ARGV[i], first, count, list, ARGV[i + 2], parents, lines, result, progress, failure)
-  first = first + 3 * count
+  first = first + 2 * count
 end
 out[1] = made
 for _, q in ipairs(order) do

@@ -5,7 +5,7 @@
 -- @include journals.lua
 -- signal: live jobs get entries from outside.
 -- Head: nothing further.
--- In:  six items per signal: the id of the job, or nothing; a queue and a key, or nothing twice; name, meta, the encoded body, or nothing.
+-- In:  five items per signal: the id of the job, or nothing; a queue and a key, or nothing twice; the entry, as of `journal`.
 -- Out: per signal a list [status, id, queue]: 0: ok, 1: ended, 2: full, 3: none; the id of the job, nil where there is none; its queue, if
 --      the job was parked and waits now. None of the last ones if the jobs or the signals are large: send those again.
 -- Invariant: an entry with a name that the journal has is left out. If the same call may have taken effect before, a job that has ended and
@@ -46,7 +46,7 @@ local function signal(given, queue, key, first)
 end
 
 local outcomes = {}
-for i = 3, #ARGV, 6 do
+for i = 3, #ARGV, 5 do
   if read_bytes >= LARGE then break end
   outcomes[#outcomes + 1] = signal(ARGV[i], ARGV[i + 1], ARGV[i + 2], i + 3)
 end

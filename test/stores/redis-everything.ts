@@ -102,3 +102,42 @@ export async function everythingOfSchedules(store: Store): Promise<void> {
   await store.operations.sweep({ limit: 100 })
   assert.equal(await store.operations.removeSchedule({ name: 's' }), true)
 }
+
+/** Every operation of steps. */
+export async function everythingOfSteps(store: Store): Promise<void> {
+  const queue = 'steps'
+  const { operations } = store
+  const entry = (name: string) => ({ name, meta: '{}', body: NULL })
+  const park = { until: null, signals: 0, after: [], entries: [entry('=nap')], reason: '{}' }
+  await operations.push({ jobs: [newJob({ queue, key: 'k' }), newJob({ queue, attempts: 1 }), newJob({ queue })] })
+  const [a, b, c] = (await claim(store, { queue })).jobs
+  assert.ok(a && b && c)
+  const entries = [entry('=one'), entry('=two')]
+  assert.deepEqual(await operations.journal({ queue, items: [a, b].map((job) => ({ ...job, entries })) }), ['ok', 'ok'])
+  const items = [
+    { ...a, park },
+    { ...c, park: { ...park, after: [b.id] } },
+  ]
+  assert.deepEqual(await operations.release({ queue, items }), ['ok', 'ok'])
+  const [signalled] = await operations.signal({ items: [{ queue, key: 'k', ...entry('!go/1') }] })
+  assert.equal(signalled?.status, 'ok')
+  assert.equal((await operations.entries({ items: [{ id: a.id, after: 0 }] }))[0]?.entries.length, 4)
+  const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
+  await operations.fail({ queue, items: [{ ...b, error, delay: null }] })
+  assert.equal((await operations.requeue({ ids: [b.id], forget: 2 })).requeued, 1)
+  const records = (await operations.find({ ids: [a.id, c.id] })).filter((record) => record !== null)
+  assert.deepEqual(
+    records.map(({ journal, parked }) => [journal, parked]),
+    [
+      [4, '{}'],
+      [1, '{}'],
+    ],
+  )
+  await operations.list({ queue, state: 'waiting', limit: 10 })
+  await operations.remove({ ids: [a.id] })
+  await operations.restore({ records: records.slice(0, 1).map((record) => ({ ...record, entries })) })
+  await operations.cancel({ ids: [c.id] })
+  await claim(store, { queue })
+  await operations.sweep({ limit: 100 })
+  assert.equal((await operations.remove({ queue, limit: 10 })).removed, 3)
+}

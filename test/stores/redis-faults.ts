@@ -32,6 +32,8 @@ const NAMES = [
     'push-full',
     'requeue',
     'release',
+    'journal',
+    'signal',
   ] as const),
   ...(['sweep', 'remove', 'restore', 'update'] as const),
 ] as const

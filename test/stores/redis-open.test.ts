@@ -11,7 +11,13 @@ import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
-import { complete, everything, everythingOfLimits, everythingOfSchedules } from './redis-everything.ts'
+import {
+  complete,
+  everything,
+  everythingOfLimits,
+  everythingOfSchedules,
+  everythingOfSteps,
+} from './redis-everything.ts'
 import { connect, openRedis } from './redis-fixture.ts'
 
 const code =
@@ -169,6 +175,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       await everything(store)
       await everythingOfLimits(store)
       await everythingOfSchedules(store)
+      await everythingOfSteps(store)
       const user = new Redis(redis.url.replace('//', '//queue:secret@'), { lazyConnect: true, enableReadyCheck: false })
       await user.connect()
       await assert.rejects(user.get('other'), /NOPERM/)

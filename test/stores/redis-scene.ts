@@ -33,6 +33,15 @@ export interface Step {
   run(): Promise<unknown>
 }
 
+const entryOf = (name: string) => ({ name, meta: '{}', body: NULL })
+const parkOf = (after: readonly string[]) => ({
+  until: null,
+  signals: 0,
+  after,
+  entries: [entryOf('=nap')],
+  reason: '{}',
+})
+
 /** How many parents have very many children, and how many children all others have. */
 const LARGE_PARENTS = 4
 const FEW = 1000
@@ -186,6 +195,35 @@ export class Scene {
         prepare: held('grouped'),
         run: () => o.release({ queue: 'grouped', items: this.#items() }),
       },
+      {
+        name: `journal of ${list}`,
+        prepare: () => this.#push({ queue: 'steps' }).then(() => this.#hold('steps')),
+        run: () =>
+          o.journal({ queue: 'steps', items: this.#items().map((item) => ({ ...item, entries: [entryOf('=one')] })) }),
+      },
+      {
+        name: `entries of ${list}`,
+        run: () => o.entries({ items: this.#items().map(({ id }) => ({ id, after: 0 })) }),
+      },
+      {
+        name: `park of ${list}`,
+        run: () => o.release({ queue: 'steps', items: this.#items().map((item) => ({ ...item, park: parkOf([]) })) }),
+      },
+      {
+        name: `signal to ${list}`,
+        run: () => o.signal({ items: this.#items().map(({ id }) => ({ id, ...entryOf('!go/1') })) }),
+      },
+      {
+        name: `park of ${list}, for a parent of very many`,
+        prepare: () => this.#hold('steps'),
+        run: () =>
+          o.release({
+            queue: 'steps',
+            items: this.#items().map((item) => ({ ...item, park: parkOf([this.#large[3]?.id ?? '']) })),
+          }),
+      },
+      { name: `cancel of ${list} with steps`, run: () => o.cancel({ ids: this.#items().map(({ id }) => id) }) },
+      { name: `remove of ${list} with steps`, run: () => o.remove({ ids: this.#items().map(({ id }) => id) }) },
       {
         name: 'complete of a parent of very many',
         isOnce: true,

@@ -11,7 +11,13 @@ import { claim, first, running } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { ERROR, NULL, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
-import { complete, everything, everythingOfLimits, everythingOfSchedules } from './redis-everything.ts'
+import {
+  complete,
+  everything,
+  everythingOfLimits,
+  everythingOfSchedules,
+  everythingOfSteps,
+} from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 import { monitored } from './redis-monitor.ts'
@@ -75,6 +81,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       await everything(store)
       await everythingOfLimits(store)
       await everythingOfSchedules(store)
+      await everythingOfSteps(store)
       await client.set(end, '1', 'PX', 1)
       await ended
       assert.ok(seen > 100, `${seen}`)

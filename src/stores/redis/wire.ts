@@ -1,6 +1,6 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
-import type { ClaimedJob, Encoded, Encoding, JobError } from '../../values/jobs/records.ts'
+import type { ClaimedJob, Encoded, Encoding, JobError, NewEntry } from '../../values/jobs/records.ts'
 import type { Rate } from '../../values/settings/limits.ts'
 import { storedError } from '../stored-error.ts'
 
@@ -125,6 +125,28 @@ export function encodedIn(bytes: Buffer, at = 0): Encoded {
   // A copy of bytes: a view would keep the whole answer in memory, and be the caller's to change.
   const body = encoding === 'json' ? bytes.toString('utf8', at + 1) : new Uint8Array(bytes.subarray(at + 1))
   return { encoding, body }
+}
+
+const NO_BODY = '-'
+const NO_BODY_BYTE = 0x2d
+const LENGTH_BYTES = 4
+
+/** What an entry of a journal holds: the length of its meta, the meta, then the encoded body, or `-`. */
+export function entryBytes({ meta, body }: Pick<NewEntry, 'meta' | 'body'>): Buffer {
+  const encoded = body === null ? NO_BODY : encodedBytes(body)
+  const ends = LENGTH_BYTES + Buffer.byteLength(meta)
+  const bytes = Buffer.allocUnsafe(ends + Buffer.byteLength(encoded))
+  bytes.writeUInt32BE(ends - LENGTH_BYTES)
+  bytes.write(meta, LENGTH_BYTES)
+  if (typeof encoded === 'string') bytes.write(encoded, ends)
+  else encoded.copy(bytes, ends)
+  return bytes
+}
+
+export function entryIn(bytes: Buffer): Pick<NewEntry, 'meta' | 'body'> {
+  const ends = LENGTH_BYTES + bytes.readUInt32BE()
+  const body = bytes[ends] === NO_BODY_BYTE ? null : encodedIn(bytes, ends)
+  return { meta: bytes.toString('utf8', LENGTH_BYTES, ends), body }
 }
 
 type JobRecordFields = Pick<

@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 from millpond.steps import EntriesFrom, EntriesPage, Entry, NewEntry, Signal, Signalled
 from millpond.stores.redis.connection import MOST_CHANGES, Argument, Connection, chunks
 from millpond.stores.redis.notifier import Notifier
-from millpond.stores.redis.wire import decoded, encoded, to_bytes, to_id
+from millpond.stores.redis.wire import pack_entry, to_bytes, to_id, unpack_entry
 
 STATUSES: Final[tuple[Literal["ok", "ended", "full", "none"], ...]] = ("ok", "ended", "full", "none")
 
 
 def entry_items(entries: Sequence[NewEntry]) -> list[Argument]:
     """As scripts take entries."""
-    return [part for each in entries for part in (each.name, each.meta, encoded(each.body))]
+    return [part for each in entries for part in (each.name, pack_entry(each.meta, each.body))]
 
 
 def entries(connection: Connection, items: Sequence[EntriesFrom]) -> Sequence[EntriesPage | None]:
@@ -35,7 +35,7 @@ def _page(told: Sequence[Any] | None) -> EntriesPage | None:
     if told is None:
         return None
     more, *fields = told
-    found = [Entry(n, name.decode(), meta.decode("utf-8", "replace"), decoded(body)) for n, name, meta, body in chunks(fields, 4)]
+    found = [Entry(n, name.decode(), *unpack_entry(holds)) for n, name, holds in chunks(fields, 3)]
     return EntriesPage(found, more == 1)
 
 

@@ -65,6 +65,17 @@ def unpack_error(data: bytes | None) -> JobError | None:
         return UNREADABLE
 
 
+def pack_entry(meta: str, body: Body | None) -> bytes:
+    """What an entry of a journal holds."""
+    text = meta.encode()
+    return len(text).to_bytes(4, "big") + text + (encoded(body) or b"-")
+
+
+def unpack_entry(holds: bytes) -> tuple[str, Body | None]:
+    ends = 4 + int.from_bytes(holds[:4], "big")
+    return holds[4:ends].decode("utf-8", "replace"), None if holds[ends:] == b"-" else decoded(holds[ends:])
+
+
 def unpack_absent(data: bytes) -> list[Any]:
     """A list; false means absent, too."""
     return [None if each is False else each for each in msgpack.unpackb(data)]

@@ -5,13 +5,13 @@ import { chunks, inChunks, MAX_CHANGES_PER_CALL, MAX_ITEMS_PER_CALL } from '../c
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
-import { bytesIn, encodedIn, encodedOrNothing, idBytes, idText, logsIn, numberIn, textIn, unexpected } from '../wire.ts'
+import { bytesIn, entryBytes, entryIn, idBytes, idText, logsIn, numberIn, textIn, unexpected } from '../wire.ts'
 
 const OUTCOMES: readonly JournalOutcome[] = ['ok', 'stale', 'full']
 const STATUSES = ['ok', 'ended', 'full', 'none'] as const
 
 /** As scripts take entries. */
-export const entryArgs = ({ name, meta, body }: NewEntry): Arg[] => [name, meta, encodedOrNothing(body)]
+export const entryArgs = ({ name, ...holds }: NewEntry): Arg[] => [name, entryBytes(holds)]
 
 /** Bytes of entries, about. */
 export const sizeOf = (entries: readonly NewEntry[]): number =>
@@ -46,22 +46,18 @@ export async function entries(context: StoreContext, { items }: Input<'entries'>
   return pages
 }
 
-const PER_ENTRY = 4
+const PER_ENTRY = 3
 
 /** As `entries.lua` answers. */
 function pageIn(page: unknown): EntriesPage | null {
   if (page === null) return null
   if (!Array.isArray(page)) throw unexpected(page, 'a list')
   const [more, ...fields] = page as readonly unknown[]
-  const entries = chunks(fields, PER_ENTRY).map(([n, name, meta, body]) => {
-    const bytes = bytesIn(body)
-    return {
-      n: numberIn(n),
-      name: textIn(name),
-      meta: textIn(meta),
-      body: bytes.length === 0 ? null : encodedIn(bytes),
-    }
-  })
+  const entries = chunks(fields, PER_ENTRY).map(([n, name, holds]) => ({
+    n: numberIn(n),
+    name: textIn(name),
+    ...entryIn(bytesIn(holds)),
+  }))
   return { entries, more: more === 1 }
 }
 
