@@ -22,10 +22,9 @@ language sql stable as $$
     'error', j.error, 'log', j.log, 'unique', millpond.unique_of(j.remember), 'follows', j.follow_due is not null,
     'waitsFor', case when j.state = 'blocked' then (select waits_for from millpond.children where id = j.id) end,
     'onDead', case when j.state = 'blocked' then (select nullif(on_dead, 'cancel') from millpond.children where id = j.id) end,
-    'journal', case when j.journals then (
-      select json_build_array(nullif(count, 0),
-        case when j.state in ('blocked', 'scheduled', 'waiting') and park_fence = j.fence then parked end)
-      from millpond.journals where journals.place = j.place) end)
+    'journal', case when j.journals then (select nullif(count, 0) from millpond.journals where place = j.place) end,
+    'parked', case when j.journals and j.state in ('blocked', 'scheduled', 'waiting') then (
+      select parked from millpond.journals where place = j.place and park_fence = j.fence) end)
 $$;
 
 create or replace function millpond.find(ids uuid[], listener text default null) returns setof json

@@ -365,7 +365,7 @@ begin
 end $$;
 
 -- For sweeps: removes journals of jobs that are gone. Goes through all of them, p_limit a call, and begins again a minute later. Returns
--- how many are gone; p_limit where there may be more.
+-- how many are gone; p_limit where more of them are likely to come next.
 create or replace function millpond.prune_journals(p_limit integer, p_now bigint) returns integer
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -401,7 +401,9 @@ begin
     update millpond.journal_walk set place = v_few[cardinality(v_few)], next_at = p_now;
     return p_limit;
   elsif cardinality(v_places) < p_limit then update millpond.journal_walk set place = 0, next_at = p_now + 60000;
-  else update millpond.journal_walk set place = v_places[cardinality(v_places)], next_at = p_now;
+  else
+    update millpond.journal_walk set place = v_places[cardinality(v_places)], next_at = p_now;
+    if cardinality(v_gone) > p_limit / 2 then return p_limit; end if;
   end if;
   return cardinality(v_gone);
 end $$;

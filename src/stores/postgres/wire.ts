@@ -145,13 +145,11 @@ export function shownJobs(
 }
 
 /** Fields that records have only where they have a value; in answers they are null else. */
-type Rarely = 'unique' | 'waitsFor' | 'onDead'
-type OfSteps = 'journal' | 'parked' | 'entries'
+type Rarely = 'unique' | 'waitsFor' | 'onDead' | 'journal' | 'parked'
 
-/** A record of `find` and `list`, with its bodies as tagged texts. `journal`: how many entries it has, and what the job waits for. */
-export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely | OfSteps> & {
+/** A record of `find` and `list`, with its bodies as tagged texts. */
+export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely | 'entries'> & {
   data: string
-  journal?: [entries: number | null, parked: string | null] | null
 } & { [Name in Rarely]?: JobRecord[Name] | null } & Record<'progress' | 'result' | 'error' | 'log', string | null>
 
 /** For `restore`. */
@@ -169,8 +167,7 @@ export function taggedFrom({ data, progress, result, error, log, journal: _, ...
 }
 
 export function recordFrom(record: TaggedRecord): JobRecord {
-  const { data, progress, result, error, log, unique, follows, waitsFor, onDead, journal, ...job } = record
-  const [entries, parked] = journal ?? []
+  const { data, progress, result, error, log, unique, follows, waitsFor, onDead, journal, parked, ...job } = record
   return {
     ...job,
     data: untagged(data),
@@ -182,7 +179,7 @@ export function recordFrom(record: TaggedRecord): JobRecord {
     ...(follows && { follows }),
     ...(waitsFor && { waitsFor }),
     ...(onDead && { onDead }),
-    ...(entries && { journal: entries }),
+    ...(journal && { journal }),
     ...(typeof parked === 'string' && { parked }),
   }
 }

@@ -54,8 +54,7 @@ def record_of(told: Mapping[str, Any]) -> Record:
     error = None if told["error"] is None else JobError.from_json(told["error"])
     log = tuple(told["log"].split("\n")) if told["log"] else ()
     unique = Unique(told["unique"]["for"], told["unique"]["since"]) if told["unique"] else None
-    journal, parked = told.get("journal") or (None, None)
-    return read(Record, told, **bodies, error=error, log=log, unique=unique, journal=journal, parked=parked)
+    return read(Record, told, **bodies, error=error, log=log, unique=unique)
 
 
 def fields_of(record: Record) -> dict[str, Any]:
