@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres/index.ts'
+import { SQL_FILES } from '../../src/stores/postgres/sql-files.ts'
 import type { ClaimedJob, NewEntry, Park } from '../../src/values/jobs/records.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const entry = (name: string): NewEntry => ({ name, meta: '{}', body: null })
 const PARK: Park = { until: null, signals: 0, after: [], entries: [], reason: '"r"' }
@@ -143,6 +145,69 @@ describe('links of jobs that are parked again', { skip: missingReason('postgres'
       await complete(other)
       assert.equal(await state(), 'waiting')
     })
+  })
+})
+
+describe('a grouped queue', { skip: missingReason('postgres') }, () => {
+  test('takes a parked job back into its group, and tells claims of its journal', async () => {
+    await withStore(async (store) => {
+      await store.operations.configure({ queue: 'emails', groupRunning: 1 })
+      await store.operations.push({ jobs: [job({ group: 'a' }), job({ group: 'a' })] })
+      const jobs = await claimAll(store)
+      const [one] = jobs
+      assert.ok(one && jobs.length === 1)
+      assert.deepEqual(await park(store, jobs, { entries: [entry('=a')] }), ['ok'])
+      const [other] = await claimAll(store)
+      assert.ok(other)
+      assert.deepEqual([other.journal, await claimAll(store)], [undefined, []])
+      const signals = { items: [{ id: one.id, ...entry('!go/1') }] }
+      assert.deepEqual(await store.operations.signal(signals), [{ status: 'ok', id: one.id }])
+      assert.deepEqual(await claimAll(store), [])
+      await store.operations.complete({ queue: 'emails', items: [{ ...other, result: null }] })
+      assert.deepEqual(
+        (await claimAll(store)).map(({ id, journal }) => [id, journal]),
+        [[one.id, 2]],
+      )
+    })
+  })
+})
+
+describe('a schema of the release before journals', { skip: missingReason('postgres') }, () => {
+  test('is migrated with its jobs', async () => {
+    const schema = newSchema()
+    const before = [...SQL_FILES].flatMap(([name, text]) => (/^migrations\/00[123]/.test(name) ? [text] : []))
+    assert.equal(before.length, 3)
+    const [waiting, running] = [job(), job()]
+    const row = "0, 0, 1, 5, 4, 'json', 'null'"
+    try {
+      await server(`create schema ${schema}; ${before.join('').replaceAll(/\bmillpond\b/g, schema)};
+        insert into ${schema}.meta (home) values ('');
+        insert into ${schema}.queues (name) values ('emails');
+        insert into ${schema}.lines (queue, line) values (1, 0), (1, 1);
+        insert into ${schema}.waiting (place, id, pushed_at, due_at, queue, attempts, priority, encoding, data)
+        values (nextval('${schema}.place'), '${waiting.id}', ${row});
+        insert into ${schema}.running (place, id, fence, lease_until, attempt, pushed_at, due_at, queue, attempts, priority, encoding, data)
+        values (nextval('${schema}.place'), '${running.id}', 7, 9999999999999, 1, ${row})`)
+      const store = await open(urlOf('postgres'), { schema })
+      try {
+        const held = { ...running, fence: 7 }
+        const outcomes = await store.operations.journal({
+          queue: 'emails',
+          items: [{ ...held, entries: [entry('=a')] }],
+        })
+        assert.deepEqual(outcomes, ['ok'])
+        assert.deepEqual(
+          (await store.operations.find({ ids: [waiting.id, running.id] })).map((record) => record?.journal),
+          [undefined, 1],
+        )
+        const [one] = await claimAll(store)
+        assert.equal(one?.id, waiting.id)
+      } finally {
+        await store.close()
+      }
+    } finally {
+      await dropSchema(schema)
+    }
   })
 })
 

@@ -201,6 +201,12 @@ describe('roles', { skip }, () => {
       const [one] = await claimAll(store)
       assert.ok(one)
       await store.operations.extend({ queue: 'emails', lease: 1000, items: [{ ...one, progress: null }] })
+      const step = { name: '=a', meta: '{}', body: null }
+      assert.deepEqual(await store.operations.journal({ queue: 'emails', items: [{ ...one, entries: [step] }] }), [
+        'ok',
+      ])
+      const [page] = await store.operations.entries({ items: [{ id: one.id, after: 0 }] })
+      assert.deepEqual(page, { entries: [{ n: 1, ...step }], more: false })
       assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] }), ['ok'])
       await store.operations.sweep({ limit: 10 })
       assert.equal((await store.operations.stats({})).length, 2)
@@ -220,14 +226,34 @@ describe('roles', { skip }, () => {
     })
   })
 
-  test('a producer may push and nothing else', async () => {
+  test('a reader may look at jobs and their entries', async () => {
+    await withStore(async (store, schema) => {
+      await store.operations.push({ jobs: [job()] })
+      const role = `${schema}_reader`
+      await server(`create role ${role}`)
+      try {
+        await server(`select ${schema}.allow('${role}', 'reader')`)
+        const asReader = (statement: string) =>
+          server(`set role ${role}; ${statement}`).finally(() => server('reset role'))
+        await asReader(`select ${schema}.entries(array(select id from ${schema}.jobs), '{0}')`)
+        await assert.rejects(asReader(`select ${schema}.signal(id, 'go') from ${schema}.jobs`), /permission denied/)
+      } finally {
+        await server(`drop owned by ${role}; drop role ${role}`)
+      }
+    })
+  })
+
+  test('a producer may push and signal, and nothing else', async () => {
     await asRole('producer', async (openAs, owner) => {
       const store = await openAs()
       const pushed = job()
       await store.operations.configure({ queue: 'emails', capacity: 10 })
       assert.equal((await store.operations.push({ jobs: [pushed, job({ key: 'k' })] }))[0]?.status, 'pushed')
+      const signal = { id: pushed.id, name: '!go/1', meta: '{}', body: null }
+      assert.equal((await store.operations.signal({ items: [signal] }))[0]?.status, 'ok')
       for (const call of [
         () => claimAll(store),
+        () => store.operations.entries({ items: [{ id: pushed.id, after: 0 }] }),
         () => store.operations.find({ ids: [pushed.id] }),
         () => store.operations.cancel({ ids: [pushed.id] }),
         () => store.operations.update({ items: [{ id: pushed.id, priority: 1 }] }),
