@@ -304,7 +304,8 @@ begin
           to_json(coalesce(data, encode(data_bytes, 'base64'))) || ',' || case
           -- With the snapshot that has seen the jobs.
           when (select q.journals from millpond.queues as q where q.id = p_queue) then
-            json_build_array(key, "group", timeout, trace, encoding, (select nullif(j.count, 0) from millpond.journals as j where j.place = taken.place))
+            json_build_array(key, "group", timeout, trace, encoding, (
+              select nullif(j.count, 0) from millpond.journals as j where j.place = taken.place))
           else json_build_array(key, "group", timeout, trace, encoding) end || ']',
         ',' order by nth) || ']',
       count(*), array_agg(nth order by nth), array_agg(line) filter (where line >= 0 and millpond.is_milestone(line, place))

@@ -125,7 +125,8 @@ begin
     job.due_at := v_now;
     select * into parents from live_parents(held.after);
     if parents.live <> '{}' then v_state := 'blocked';
-    elsif cardinality(held.after) > 0 or v_until <= v_now or exists (select from journals where place = job.place and signals > held.signals) then v_state := 'waiting';
+    elsif cardinality(held.after) > 0 or v_until <= v_now
+      or exists (select from journals where place = job.place and signals > held.signals) then v_state := 'waiting';
     else
       v_state := 'scheduled';
       job.due_at := v_until;

@@ -210,7 +210,8 @@ language sql immutable parallel safe as $$
   where lines <= 100 and bytes <= 65536
 $$;
 
--- A running job's row, already taken out of its table, is waiting again, scheduled or blocked. It keeps its place. Causes are those of `moves`.
+-- A running job's row, already taken out of its table, is waiting again, scheduled or blocked. It keeps its place. Causes are
+-- those of `moves`.
 create or replace function millpond.put_back(p_job millpond.running, p_state text, p_cause text) returns void
 language plpgsql as $$
 declare
