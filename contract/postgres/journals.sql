@@ -364,15 +364,18 @@ begin
   end loop;
 end $$;
 
--- For sweeps: removes journals of jobs that are gone. Goes through all of them, p_limit a call, and begins again a minute later. Returns
--- how many are gone; p_limit where more of them are likely to come next.
+-- For sweeps: removes journals of jobs that are gone. Goes through all of them, 500 a call at the most, and begins again a minute later.
+-- Returns how many are gone; p_limit where more of them are likely to come next.
 create or replace function millpond.prune_journals(p_limit integer, p_now bigint) returns integer
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
+  v_step   constant integer := least(p_limit, 500);
   v_most   constant integer := 10000;
   v_places bigint[];
+  v_ids    uuid[];
+  v_known  bigint[];
   v_gone   bigint[];
   v_few    bigint[];
   at       millpond.journal_walk;
@@ -384,10 +387,16 @@ begin
   if not found then insert into millpond.journal_walk (place, next_at) values (0, 0) returning * into at; end if;
   -- A later time is that of a clock that went back.
   if at.next_at - p_now between 1 and 60000 then return 0; end if;
-  v_places := array(select place from millpond.journals where place > at.place order by place limit p_limit);
+  select array_agg(place), array_agg(id) into v_places, v_ids
+  from (select place, id from millpond.journals where place > at.place order by place limit v_step) as next;
+  -- In one statement, as jobs go from one table to the next.
+  v_known := array(
+    select place from millpond.waiting where id = any (v_ids)
+    union all select place from millpond.running where id = any (v_ids)
+    union all select place from millpond.retired where id = any (v_ids)
+    union all select place from millpond.done where id = any (v_ids));
   v_gone := array(
-    select place from millpond.journals where place = any (v_places)
-      and not exists (select from millpond.jobs where jobs.id = journals.id and jobs.place = journals.place)
+    select place from millpond.journals where place in (select unnest(v_places) except select unnest(v_known))
     order by place for update skip locked);
   -- As many as have v_most entries; one at least.
   v_few := array(
@@ -400,10 +409,10 @@ begin
   if cardinality(v_few) < cardinality(v_gone) then
     update millpond.journal_walk set place = v_few[cardinality(v_few)], next_at = p_now;
     return p_limit;
-  elsif cardinality(v_places) < p_limit then update millpond.journal_walk set place = 0, next_at = p_now + 60000;
+  elsif coalesce(cardinality(v_places), 0) < v_step then update millpond.journal_walk set place = 0, next_at = p_now + 60000;
   else
     update millpond.journal_walk set place = v_places[cardinality(v_places)], next_at = p_now;
-    if cardinality(v_gone) > p_limit / 2 then return p_limit; end if;
+    if cardinality(v_gone) > v_step / 2 then return p_limit; end if;
   end if;
   return cardinality(v_gone);
 end $$;

@@ -7,6 +7,7 @@
 -- off the index that begins with the queue where the id's is meant. So is `id between held.id and held.id` in joins with a list of ids: for
 -- an equality the planner may walk the whole index in its order instead, and step over each dead entry of a table that it takes for empty.
 
+-- `journals`: whether any job of the queue has, or had, a journal.
 create or replace view millpond.jobs as
 select q.name as queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
