@@ -20,6 +20,8 @@ type Told = Exclude<EndingOutcome, 'full' | 'held'>
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
 const LAST_RETRY = DEFAULTS.worker.maxRetry
+/** Until an ending is sent again whose job another transaction has. The others do not wait for it. */
+const HELD_AGAIN = 10 * FIRST_RETRY
 /** Fewest endings that are sent beside a batch under way. At most two are: the store writes one while the worker prepares the next. */
 const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 
@@ -35,6 +37,8 @@ export class EndingBatches {
    */
   latest: Untold | undefined
   readonly #underWay = new Set<Untold[]>()
+  /** To be sent again, as another transaction has their jobs. */
+  readonly #held = new Set<Untold>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
   #isAbandoned = false
@@ -61,7 +65,12 @@ export class EndingBatches {
 
   /** Whose endings are not known to the store yet. */
   get attempts(): Attempt[] {
-    return [...[...this.#underWay].flat(), ...this.#waiting].map(({ attempt }) => attempt)
+    return [...[...this.#underWay].flat(), ...this.#waiting, ...this.#held].map(({ attempt }) => attempt)
+  }
+
+  /** Nothing is left to tell. */
+  get #isIdle(): boolean {
+    return this.#underWay.size + this.#waiting.length + this.#held.size === 0
   }
 
   /** Fewest endings that are sent now. */
@@ -80,7 +89,7 @@ export class EndingBatches {
 
   /** Resolves when nothing is left to tell. */
   flushed(): Promise<void> {
-    if (this.#underWay.size + this.#waiting.length === 0) return Promise.resolve()
+    if (this.#isIdle) return Promise.resolve()
     this.flush()
     return new Promise((resolve) => this.#flushed.push(resolve))
   }
@@ -91,6 +100,7 @@ export class EndingBatches {
     clearTimeout(this.#retry)
     this.#retry = undefined
     this.#waiting = []
+    this.#held.clear()
     for (const resolve of this.#flushed.splice(0)) resolve()
   }
 
@@ -109,7 +119,7 @@ export class EndingBatches {
       const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
       for (const [index, ending] of endings.entries()) {
         const outcome = outcomes[index] ?? 'stale'
-        if (outcome === 'held') left.push(ending)
+        if (outcome === 'held') this.#hold(ending)
         else if (outcome === 'full') this.#refused(ending, tooManySteps(ending.id))
         else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
@@ -125,11 +135,11 @@ export class EndingBatches {
       tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
     ])
     this.#underWay.delete(batch)
-    if (left.length > 0) this.#failed(left, failure)
+    if (failure !== undefined) this.#failed(left, failure)
     else {
       this.#retryIn = FIRST_RETRY
       this.flush()
-      if (this.#underWay.size + this.#waiting.length === 0) for (const resolve of this.#flushed.splice(0)) resolve()
+      if (this.#isIdle) for (const resolve of this.#flushed.splice(0)) resolve()
     }
   }
 
@@ -141,10 +151,19 @@ export class EndingBatches {
     else this.#waiting.push(substitute)
   }
 
-  /** @param error undefined: another transaction has the jobs for a while */
-  #failed(untold: Untold[], error: MillpondError | undefined): void {
-    if (error !== undefined) this.#trouble(error)
-    if (error?.code === 'Closed' || this.#isAbandoned) {
+  #hold(ending: Untold): void {
+    if (this.#isAbandoned) return
+    this.#held.add(ending)
+    setTimeout(() => {
+      if (!this.#held.delete(ending)) return
+      this.#waiting.push(ending)
+      this.flush()
+    }, HELD_AGAIN)
+  }
+
+  #failed(untold: Untold[], error: MillpondError): void {
+    this.#trouble(error)
+    if (error.code === 'Closed' || this.#isAbandoned) {
       this.abandon()
       return
     }

@@ -224,6 +224,39 @@ describe('ending batches', () => {
     ])
   })
 
+  test('what another transaction has is sent again, and neither told of nor waited for by others', async () => {
+    const calls: string[][] = []
+    const { endings, told, troubles } = settling({
+      release: async ({ items }) => {
+        calls.push(items.map(({ id }) => id))
+        return items.map(({ id }) => (id === 'a' && calls.length < 3 ? 'held' : 'ok'))
+      },
+    })
+    for (const ending of [release('a'), release('b')]) endings.add(ending)
+    endings.flush()
+    await until(() => told.length === 1, 'the answer')
+    assert.deepEqual(
+      endings.attempts.map(({ claimed }) => claimed.id),
+      ['a'],
+    )
+    endings.add(release('c'))
+    endings.flush()
+    await until(() => told.length === 2, 'the next answer')
+    await endings.flushed()
+    assert.deepEqual(
+      [calls, told, troubles],
+      [
+        [['a', 'b'], ['c'], ['a']],
+        [
+          ['b', 'ok'],
+          ['c', 'ok'],
+          ['a', 'ok'],
+        ],
+        [],
+      ],
+    )
+  })
+
   test('an error of another kind is told as StoreFailed', async () => {
     let failures = 1
     const { endings, troubles } = settling({
