@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
+import { Millpond } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { SQL_FILES } from '../../src/stores/postgres/sql-files.ts'
 import type { ClaimedJob, NewEntry, Park } from '../../src/values/jobs/records.ts'
 import { missingReason } from '../servers/shared.ts'
+import { until } from '../support/until.ts'
 import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const entry = (name: string): NewEntry => ({ name, meta: '{}', body: null })
@@ -88,7 +90,7 @@ describe('steps beside the transaction of a stranger', { skip: missingReason('po
         await query(`select from ${schema}.waiting where id = $1 for update`, [one.id])
         const signals = store.operations.signal({ items: jobs.map(({ id }) => ({ id, ...entry(`!go/${id}`) })) })
         const found = async () => (await store.operations.find({ ids: [other.id] }))[0]?.state
-        while ((await found()) !== 'waiting') await new Promise((resolve) => setTimeout(resolve, 5))
+        await until(async () => (await found()) === 'waiting', 'the other job')
         await query('commit')
         assert.deepEqual(
           (await signals).map(({ status }) => status),
@@ -121,6 +123,43 @@ describe('steps beside the transaction of a stranger', { skip: missingReason('po
       await store.operations.sweep({ limit: 100 })
       assert.equal((await store.operations.find({ ids: [child.id] }))[0]?.state, 'waiting')
     })
+  })
+})
+
+describe('handlers with steps beside the transaction of a stranger', { skip: missingReason('postgres') }, () => {
+  test('go on: who signals one of them holds up that one alone, until the commit', async () => {
+    const schema = newSchema()
+    const pond = await Millpond.open(urlOf('postgres'), { schema })
+    try {
+      const gate = Promise.withResolvers<void>()
+      let begun = 0
+      const queue = pond.queue<string>('emails')
+      queue.work(
+        async (_, ctx) => {
+          await ctx.step('first', () => void begun++)
+          await gate.promise
+          await ctx.step('second', () => {})
+          return ctx.waitFor('paid')
+        },
+        { concurrency: 2 },
+      )
+      const [one, other] = await queue.pushMany(['one', 'other'])
+      assert.ok(one && other)
+      const state = async (id: string) => (await pond.job(id))?.state
+      await until(() => begun === 2, 'both jobs')
+      await stranger(async (query) => {
+        await query(`select ${schema}.signal($1, 'paid', '1')`, [one.id])
+        gate.resolve()
+        await until(async () => (await state(other.id)) === 'scheduled', 'the other job is parked')
+        assert.equal(await state(one.id), 'running')
+        await query('commit')
+      })
+      await until(async () => (await state(one.id)) === 'done', 'the job that was signalled')
+      assert.equal((await pond.job(one.id))?.result, 1)
+    } finally {
+      await pond.close()
+      await dropSchema(schema)
+    }
   })
 })
 
