@@ -89,9 +89,3 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
 }
 
 const isCapability = (known: Capabilities, name: string): name is keyof Capabilities => Object.hasOwn(known, name)
-
-/** Of a store whose jobs have no journals. */
-export function withoutSteps(name: string): Pick<Operations, 'journal' | 'entries' | 'signal'> {
-  const lacks = (what: string) => (): Promise<never> => Promise.reject(lacking({ name }, 'steps', what))
-  return { journal: lacks('steps'), entries: lacks('steps'), signal: lacks('signals') }
-}

@@ -56,7 +56,18 @@ test('a store is a table of operations and little else', () => {
       ),
     ].map(([, member]) => member)
   assert.deepEqual(membersOf('Store').toSorted(), [
-    ...['capabilities', 'close', 'laneOf', 'listen', 'name', 'operations', 'replicas', 'shards', 'transactions'],
+    ...[
+      'capabilities',
+      'clock',
+      'close',
+      'laneOf',
+      'listen',
+      'name',
+      'operations',
+      'replicas',
+      'shards',
+      'transactions',
+    ],
   ])
   assert.deepEqual(membersOf('Operations').toSorted(), Object.values(OPERATIONS).flat().toSorted())
 })

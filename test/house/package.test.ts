@@ -8,8 +8,8 @@ import { startMillpond } from '../cli/fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
 import { layPackage, npm, PACKING, published, ROOT } from './published.ts'
 
-/** Most bytes of the packed file. */
-const LARGEST = 900_000
+/** Most bytes of the packed file: 900 kB, and 60 for steps. */
+const LARGEST = 960_000
 const project = sharedFolder()
 let files: readonly string[] = []
 let size = 0

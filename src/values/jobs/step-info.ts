@@ -61,7 +61,7 @@ function infoOf(name: string, entry: Entry, isSignal: boolean): StepInfo {
   const isOver = entry.name.startsWith('+') && !entry.name.includes('\n')
   const kind = isSignal ? 'signal' : kindOf(meta.kind)
   const isDone = kind === 'step' ? entry.name.startsWith('=') : isOver || isSignal
-  const value = valueOf(entry)
+  const value = bodyOf(entry)
   const begins = kind === 'wait' && !isOver
   return {
     ...{ name, kind },
@@ -92,7 +92,7 @@ function metaOf({ meta }: Entry): Meta {
   }
 }
 
-function valueOf({ body }: Entry): unknown {
+function bodyOf({ body }: Entry): unknown {
   if (body === null) return undefined
   try {
     return decode(body, 'the result of a step')

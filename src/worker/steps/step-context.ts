@@ -6,11 +6,13 @@ import type { Duration } from '../../values/time/duration.ts'
 /** How one step is tried. */
 export interface StepOptions {
   /**
-   * How often its function is called within the attempt of the job, and how long it waits between: `{ attempts: 3, backoff: 'fixed' }`. Once,
-   * by default. Where the wait is longer than 5 s, the job is parked for it.
+   * How often its function is called within the attempt of the job, and how long it waits between, such as
+   * `{ attempts: 3, backoff: 'fixed' }`. Once, by default. Where the wait is longer than 5 s, the job is parked for it.
    */
   retry?: { attempts: number; backoff?: Exclude<Backoff, BackoffFunction> | undefined } | undefined
-  /** How long a call of its function may take; 1 ms to 24 days, no limit by default. Then its signal is aborted, and the call has failed. */
+  /**
+   * How long a call of its function may take; 1 ms to 24 days, no limit by default. Then its signal is aborted, and the call has failed.
+   */
   timeout?: Duration | undefined
   /**
    * true: the function gets a query as `ctx.tx` is, and what it writes commits together with the step's record, or not at all. SQLite and
