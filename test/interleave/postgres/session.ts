@@ -11,7 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Script, Stop } from '../arena.ts'
-import { type Calls, type Effect, type Operation, operation, perform } from '../operations.ts'
+import { type Calls, type Effect, type Kind, type Operation, operation, perform } from '../operations.ts'
 import type { World } from '../world.ts'
 import { sqlCalls } from './sql-calls.ts'
 import type { Gate } from './stops.ts'
@@ -70,12 +70,19 @@ export class Session {
     this.#seen = shared.seen
   }
 
+  /** Processes of the server for which its call waits. */
+  waitsFor: readonly number[] = []
+
+  get pid(): number {
+    return this.#pid
+  }
+
   get state(): State {
     return this.#state
   }
 
   /** The operation that it is at. */
-  get at(): string {
+  get at(): Kind | 'nothing' {
     return this.#left[0]?.kind ?? 'nothing'
   }
 
@@ -141,6 +148,7 @@ export class Session {
       const { rows } = await this.#observer.query('select pg_blocking_pids($1) as pids', [this.#pid])
       const pids: unknown = rows[0]?.pids
       if (!Array.isArray(pids) || pids.length === 0) continue
+      this.waitsFor = pids.map(Number)
       this.#state = pids.includes(this.#gate.pid) ? 'stopped' : 'waiting'
       return
     }
