@@ -57,12 +57,9 @@ begin
     select distinct queue as name from json_to_recordset(p_jobs) as each(queue text) order by 1 offset 0
   ) as named;
   v_names := array(select distinct queue from json_to_recordset(p_jobs) as each(queue text));
-  perform millpond.enter_rooms(v_names);
   select array_agg(name order by id), array_agg(id order by id), array_agg(coalesce(limits = 'groups', false) order by id),
-    array_agg(attempts order by id), array_agg(timeout order by id),
-    array_agg(case when capacity is not null then millpond.room_in(id, capacity, p_own) end order by id)
-  into v_names, v_queues, v_grouped, v_attempts, v_timeouts, v_rooms from millpond.queues where name = any (v_names);
-  bounded := exists (select from unnest(v_rooms) as room where room is not null);
+    array_agg(attempts order by id), array_agg(timeout order by id), bool_or(capacity is not null)
+  into v_names, v_queues, v_grouped, v_attempts, v_timeouts, bounded from millpond.queues where name = any (v_names);
   select array_agg(id order by nth), array_agg(array_position(v_names, queue) order by nth), array_agg(key order by nth),
     array_agg(key is not null order by nth), array_agg(due order by nth),
     array_agg(millpond.key_memory(remembers, p_now) order by nth), array_agg(once is null order by nth),
@@ -106,6 +103,12 @@ begin
   select t.taken, t.holders into taken, holders
   from millpond.take_keys(array(select v_queues[kind] from unnest(v_kinds) with ordinality as each(kind, nth) order by nth),
     v_keys, v_ids, v_memory, v_plain, v_replace, p_now) as t;
+  -- Only now: who waits for a key keeps nobody from the room.
+  if bounded then
+    perform millpond.enter_rooms(v_names);
+    select array_agg(case when capacity is not null then millpond.room_in(id, capacity, p_own) end order by id)
+    into v_rooms from millpond.queues where id = any (v_queues);
+  end if;
   places := array(select nextval('millpond.place') from generate_subscripts(v_ids, 1));
   v_full := array(
     select kind from unnest(v_kinds) as each(kind) where v_rooms[kind] is not null group by kind having count(*) > min(v_rooms[kind]));

@@ -306,15 +306,8 @@ begin
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
       v_room := null;
-      if v_queue.capacity is not null then
-        if not v_sees then
-          raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
-        end if;
-        if not v_bounded then
-          perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
-        end if;
-        v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
-        v_bounded := true;
+      if v_queue.capacity is not null and not v_sees then
+        raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
       end if;
     end if;
     if not v_sees and not v_fresh then
@@ -368,6 +361,14 @@ begin
     end if;
     v_follows := coalesce(v_met like 'follows %', false);
     v_later := v_later or v_follows;
+    -- Only now: who waits for a key keeps nobody from the room.
+    if v_existing is null and v_queue.capacity is not null and v_room is null then
+      if not v_bounded then
+        perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
+      end if;
+      v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
+      v_bounded := true;
+    end if;
     if v_existing is null and v_room <= 0 then
       if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
       v_holders := array_replace(v_holders, job.id, null);

@@ -157,6 +157,7 @@ export class Session {
   async #commit(): Promise<string | undefined> {
     const [made] = this.#left
     const { effect, error } = this.#outcome ?? {}
+    const isLater = isHeld(error) && made?.kind.startsWith('fire')
     let fault = error === undefined ? undefined : `${faultOf(error)} in ${made?.kind}`
     if (fault === undefined) {
       const { rows } = await this.#client.query(`select current_setting('explorer.seen', true) as seen`)
@@ -173,7 +174,7 @@ export class Session {
     if (made?.kind === 'sleep' && this.#world?.sleeper?.again && ++this.#repeats <= MOST_REPEATS)
       this.#left.unshift(operation('sleep'))
     this.#state = this.#left.length > 0 ? 'ready' : 'over'
-    return fault
+    return isLater ? undefined : fault
   }
 
   #note(kind: string, seen: string): void {
@@ -187,6 +188,8 @@ export class Session {
     await this.#client.end()
   }
 }
+
+const isHeld = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03'
 
 function faultOf(error: unknown): string {
   const { code, message } = error instanceof pg.DatabaseError ? error : { code: '', message: String(error) }
