@@ -20,6 +20,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   views: async () => play(program, (await import('./views/experiment.ts')).views, args),
   shards: async () => play(program, (await import('./shards/experiment.ts')).shards, args),
   bulk: async () => play(program, (await import('./bulk/experiment.ts')).bulk, args),
+  keys: async () => play(program, (await import('./keys/experiment.ts')).keys, args),
   graphs: async () => play(program, (await import('./graphs/experiment.ts')).graphs, args),
   slowlog: async () => play(program, (await import('./slowlog/experiment.ts')).slowlog, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),

@@ -54,6 +54,11 @@ export interface OfQueue<Item> {
   items: readonly Item[]
 }
 
+export interface Endings<Item> extends OfQueue<Item> {
+  /** Rather than wait for another transaction, the store answers `held`. */
+  deferred?: boolean
+}
+
 /**
  * Every operation may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed; and with
  * NotSupported, where a capability is false. Further codes are listed at the operation.
@@ -84,11 +89,11 @@ export interface Operations {
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(input: ClaimRequest): Promise<Claimed>
   /** Ends claims as done. */
-  complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
+  complete(input: Endings<Completion>): Promise<HoldOutcome[]>
   /** Ends claims as failed. */
-  fail(input: OfQueue<Failure>): Promise<FailOutcome[]>
+  fail(input: Endings<Failure>): Promise<FailOutcome[]>
   /** Gives claims back: the job waits at its old place, and the claim does not count as an attempt. */
-  release(input: OfQueue<Release>): Promise<HoldOutcome[]>
+  release(input: Endings<Release>): Promise<HoldOutcome[]>
   /** Extends leases, keeps progress and adds to logs. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
   /**

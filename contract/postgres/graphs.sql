@@ -228,6 +228,43 @@ begin
   return settled.bells;
 end $$;
 
+-- As `settle`, for a sweep: what would have to wait, as another transaction holds the key of a child that is cancelled, is left.
+create or replace function millpond.settle_free(
+  p_ended millpond.ended[], p_now bigint, out looked integer, out rest millpond.ended[], out bells text[]
+) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_patience constant text := current_setting('lock_timeout');
+  v_each     millpond.ended;
+  settled    record;
+begin
+  begin
+    perform set_config('lock_timeout', '100ms', true);
+    select * into settled from millpond.settle(p_ended, millpond.graph_step(), p_now, false);
+    looked := settled.looked;
+    rest := settled.rest;
+    bells := settled.bells;
+    perform set_config('lock_timeout', v_patience, true);
+    return;
+  exception when lock_not_available or deadlock_detected then null;
+  end;
+  looked := 0;
+  rest := '{}';
+  bells := '{}';
+  foreach v_each in array p_ended loop
+    begin
+      perform set_config('lock_timeout', '10ms', true);
+      select * into settled from millpond.settle(array[v_each], millpond.graph_step(), p_now, false);
+      looked := looked + settled.looked;
+      rest := rest || settled.rest;
+      bells := bells || settled.bells;
+      perform set_config('lock_timeout', v_patience, true);
+    exception when lock_not_available or deadlock_detected then rest := rest || v_each;
+    end;
+  end loop;
+end $$;
+
 -- Settles what endings have left, and looks at the parents that were noted: see above. `more`: there is more to do.
 create or replace function millpond.settle_rest(p_now bigint, out more boolean, out bells text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -270,7 +307,7 @@ begin
     into v_rows from judged where not dropped and (not noted or became is null or became in ('done', 'dead', 'cancelled'));
   end if;
   if cardinality(v_rows) > 0 then
-    select * into settled from millpond.settle(v_rows, millpond.graph_step(), p_now, false);
+    select * into settled from millpond.settle_free(v_rows, p_now);
     delete from millpond.ended where id in (select id from unnest(v_rows));
     insert into millpond.ended (parent, state) select parent, state from unnest(settled.rest);
     more := more or settled.looked >= millpond.graph_step() and cardinality(settled.rest) > 0;

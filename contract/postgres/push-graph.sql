@@ -132,6 +132,41 @@ begin
   if p_failed is not null then perform millpond.tell(millpond.cancel_blocked(p_id, p_failed, p_became, p_now)); end if;
 end $$;
 
+-- Jobs were just stored, in step: their ids, queues, places, onDead, and numbers of open links. p_children, p_parents: the links, from the
+-- number of a job to its parent. p_done, p_live: those parents that are not of this push.
+create or replace function millpond.link_set(
+  p_ids uuid[], p_queues integer[], p_places bigint[], p_on_dead text[], p_open integer[], p_children integer[], p_parents uuid[],
+  p_done uuid[], p_live uuid[]
+) returns void
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  -- So that a step of `settle` takes whole rows.
+  v_most constant integer := case
+    when exists (select from unnest(p_parents) as link(parent) group by parent having count(*) > millpond.graph_step())
+    then millpond.graph_step() else cardinality(p_ids) + 1 end;
+begin
+  insert into millpond.links (parent, children, is_open)
+  select parent, array_agg(p_ids[child]), parent not in (select unnest(p_done))
+  from unnest(p_parents, p_children) as link(parent, child) group by parent, child / v_most;
+  insert into millpond.children (id, queue, place, is_blocked, waits_for, on_dead, after)
+  select p_ids[child], p_queues[child], p_places[child], p_open[child] > 0, p_open[child], p_on_dead[child], array_agg(parent)
+  from unnest(p_parents, p_children) as link(parent, child) group by child
+  -- Of a job with this id that is gone.
+  on conflict (id) do update set queue = excluded.queue, place = excluded.place, is_blocked = excluded.is_blocked,
+    waits_for = excluded.waits_for, on_dead = excluded.on_dead, after = excluded.after;
+  perform millpond.expect_children(array(
+    -- `case`: so that the parents are hashed.
+    select distinct queue from unnest(p_ids, p_queues) as job(id, queue) where case when id in (select unnest(p_parents)) then true end));
+  if cardinality(p_live) > 0 then
+    perform millpond.expect_children(array(
+      select queue from millpond.waiting where id = any (p_live) union select queue from millpond.running where id = any (p_live)));
+    insert into millpond.ended (parent, state) select id, 'unsure' from unnest(p_live) as given(id);
+  end if;
+end $$;
+
 -- Endings of these jobs, to which links were made, look for children. Those that are not of this push are noted, as others may be ending
 -- them. p_restored: those that are not known are awaited.
 create or replace function millpond.note_parents(p_parents uuid[], p_outcomes text[], p_restored boolean default false) returns void
@@ -247,7 +282,6 @@ declare
   v_done     uuid[] := '{}';
   v_children integer[];
   v_parents  uuid[];
-  v_most     integer;
   v_listed   boolean;
   v_doubt    boolean;
   v_fence    bigint := 0;
@@ -343,23 +377,9 @@ begin
   v_parents := array(
     select push_graph_list.ids[parent] from unnest(push_graph_list.parents) with ordinality as link(parent, nth) order by nth
   ) || push_graph_list.outer_parents;
-  -- So that a step of `settle` takes whole rows.
-  v_most := case when exists (select from unnest(v_parents) as link(parent) group by parent having count(*) > graph_step())
-    then graph_step() else cardinality(v_places) + 1 end;
-  insert into links (parent, children, is_open)
-  select parent, array_agg(push_graph_list.ids[child]), parent not in (select unnest(v_done))
-  from unnest(v_parents, v_children) as link(parent, child) group by parent, child / v_most;
-  insert into children (id, queue, place, is_blocked, waits_for, on_dead, after)
-  select push_graph_list.ids[child], v_queues[push_graph_list.kind_of[child]], v_places[child], v_counts[child] > 0, v_counts[child],
-    v_on_dead[push_graph_list.kind_of[child]], array_agg(parent)
-  from unnest(v_parents, v_children) as link(parent, child) group by child;
-  perform expect_children(array(
-    select distinct v_queues[push_graph_list.kind_of[parent]] from unnest(push_graph_list.parents) as one(parent)));
-  if cardinality(v_live) > 0 then
-    perform expect_children(array(
-      select queue from waiting where id = any (v_live) union select queue from running where id = any (v_live)));
-    insert into ended (parent, state) select id, 'unsure' from unnest(v_live) as given(id);
-  end if;
+  perform link_set(push_graph_list.ids, array(select v_queues[kind] from unnest(push_graph_list.kind_of) with ordinality as each(kind, nth)
+    order by nth), v_places, array(select v_on_dead[kind] from unnest(push_graph_list.kind_of) with ordinality as each(kind, nth)
+    order by nth), v_counts, v_children, v_parents, v_done, v_live);
   insert into arrivals (queue, groups)
   select v_queues[kind], array_agg(distinct coalesce(v_groups[kind], '')) from unnest(push_graph_list.kind_of, v_counts) as job(kind, open)
   where v_grouped[kind] and open = 0 and v_dues[kind] <= v_now group by v_queues[kind];

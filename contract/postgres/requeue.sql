@@ -2,7 +2,7 @@
 -- In:  ids; or queue and limit: its dead ones, longest dead first; "until": only those that were dead at this time, null: all.
 -- Out: at: the time; queues: the names of the queues of those that wait again, one per job.
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Of several with
--- one key the first comes back.
+-- one key the first comes back. Of a queue, one whose key another transaction holds is left alone.
 
 create or replace function millpond.requeue(
   ids uuid[] default null, queue text default null, "limit" integer default null, now bigint default null, "until" bigint default null,
@@ -17,6 +17,7 @@ declare
   v_now    bigint := time_of(requeue.now);
   v_ids    uuid[] := requeue.ids;
   v_given  uuid[];
+  v_id     uuid;
   v_queue  integer;
   v_name   text;
   v_line   integer;
@@ -32,6 +33,21 @@ begin
         and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and keys.until is null))
       order by finished_at, place limit requeue."limit" for update skip locked);
+    begin
+      perform set_config('lock_timeout', '50ms', true);
+      requeue.queues := (select each.queues from requeue(ids => v_ids, now => v_now) as each);
+      return;
+    exception when lock_not_available or deadlock_detected then
+      -- Another transaction holds one's key.
+      foreach v_id in array v_ids loop
+        begin
+          perform set_config('lock_timeout', '10ms', true);
+          requeue.queues := requeue.queues || (select each.queues from requeue(ids => array[v_id], now => v_now) as each);
+        exception when lock_not_available or deadlock_detected then null;
+        end;
+      end loop;
+      return;
+    end;
   end if;
   v_given := v_ids;
   -- All at once, in the order of ids.

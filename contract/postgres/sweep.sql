@@ -204,6 +204,7 @@ as $$
 #variable_conflict use_column
 declare
   v_began    constant timestamptz := clock_timestamp();
+  v_patience constant text := current_setting('lock_timeout');
   v_now      bigint;
   v_whole    boolean;
   v_moves    boolean;
@@ -219,7 +220,6 @@ declare
   v_expired  bigint;
   v_groups   bigint;
   v_count    bigint;
-  v_dead     uuid[] := '{}';
   v_bells    text[];
   settled    record;
   v_queue    record;
@@ -278,27 +278,34 @@ begin
     order by lease_until, queue, place limit sweep."limit"
     for update skip locked
   loop
-    delete from running where id = job.id;
     select name, keep_dead into v_queue from queues where id = job.queue;
-    if job.attempt >= job.attempts then
-      v_state := 'dead';
-      job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
-      perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
-      perform ring('finished', v_queue.name);
-      if job.line < 0 then v_work := v_work || v_queue.name; end if;
-      if has_children(job.queue) then v_dead := v_dead || job.id; end if;
-    else
+    if job.attempt < job.attempts then
+      delete from running where id = job.id;
       v_state := 'waiting';
       job.due_at := v_now;
       perform put_back(job, 'waiting', 'lose');
       v_work := v_work || v_queue.name;
+    else
+      v_state := 'dead';
+      job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
+      begin
+        if job.key is not null then perform set_config('lock_timeout', '20ms', true); end if;
+        delete from running where id = job.id;
+        perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
+      exception when lock_not_available or deadlock_detected then
+        -- Another transaction holds its key, or the job that follows it.
+        continue;
+      end;
+      perform set_config('lock_timeout', v_patience, true);
+      perform ring('finished', v_queue.name);
+      if job.line < 0 then v_work := v_work || v_queue.name; end if;
+      if has_children(job.queue) then insert into ended (parent, state) values (job.id, 'dead'); end if;
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
-  if v_dead <> '{}' then v_bells := end_of(v_dead, 'dead', v_now); end if;
   -- Before anything is removed that parents may be found by.
   select * into settled from settle_rest(v_now);
-  v_bells := v_bells || settled.bells;
+  v_bells := settled.bells;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
   v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
   v_expired := tidy(sweep."limit", v_now, v_whole);

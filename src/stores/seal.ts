@@ -96,10 +96,10 @@ export function sealed(store: Store, sealer: Sealer): Store {
       }
       return claimed
     },
-    complete: ({ queue, items }) => operations.complete({ queue, items: completed(queue, items) }),
-    fail: ({ queue, items }) =>
+    complete: (input) => operations.complete({ ...input, items: completed(input.queue, input.items) }),
+    fail: ({ queue, items, ...rest }) =>
       operations.fail({
-        queue,
+        ...{ ...rest, queue },
         items: items.map((item) => ({ ...item, error: sealer.sealError(item.error, { queue, id: item.id }) })),
       }),
     extend: ({ queue, items, lease }) =>

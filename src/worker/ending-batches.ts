@@ -3,11 +3,11 @@
  * or beside it if it is much.
  * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
  * and if the lease runs out meanwhile, the fence makes a late ending harmless. An ending that the store refuses for good holds up no
- * other: another one is sent in its place.
+ * other: another one is sent in its place. One that another transaction holds up is sent by itself, beside the others.
  */
 
 import { isRefusal, splitting } from '../batch/splitting.ts'
-import type { Store } from '../store.ts'
+import type { Endings, Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
@@ -15,6 +15,7 @@ import type { Attempt } from './attempt.ts'
 import { substituteFor, type Untold } from './ending.ts'
 
 export type EndingOutcome = HoldOutcome | FailOutcome
+const WHAT = 'telling how attempts ended'
 
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
@@ -34,6 +35,8 @@ export class EndingBatches {
    */
   latest: Untold | undefined
   readonly #underWay = new Set<Untold[]>()
+  /** Endings that are sent by themselves. */
+  readonly #held = new Set<Untold>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
   #isAbandoned = false
@@ -60,7 +63,7 @@ export class EndingBatches {
 
   /** Whose endings are not known to the store yet. */
   get attempts(): Attempt[] {
-    return [...[...this.#underWay].flat(), ...this.#waiting].map(({ attempt }) => attempt)
+    return [...[...this.#underWay].flat(), ...this.#held, ...this.#waiting].map(({ attempt }) => attempt)
   }
 
   /** Fewest endings that are sent now. */
@@ -79,9 +82,13 @@ export class EndingBatches {
 
   /** Resolves when nothing is left to tell. */
   flushed(): Promise<void> {
-    if (this.#underWay.size + this.#waiting.length === 0) return Promise.resolve()
+    if (this.#isFlushed) return Promise.resolve()
     this.flush()
     return new Promise((resolve) => this.#flushed.push(resolve))
+  }
+
+  get #isFlushed(): boolean {
+    return this.#underWay.size + this.#held.size + this.#waiting.length === 0
   }
 
   /** Forgets what could not be told; leases will run out instead. */
@@ -95,20 +102,21 @@ export class EndingBatches {
 
   /** Never rejects. */
   async #write(batch: Untold[]): Promise<void> {
-    const completions = batch.filter((ending) => ending.kind === 'complete')
-    const failures = batch.filter((ending) => ending.kind === 'fail')
-    const releases = batch.filter((ending) => ending.kind === 'release')
+    const { operations } = this.#store
+    const queue = this.#queue
     const left: Untold[] = []
     let failure: MillpondError | undefined
     const tell = async <Kind extends Untold>(
       endings: Kind[],
-      call: (endings: readonly Kind[]) => Promise<EndingOutcome[]>,
+      call: (input: Endings<Kind>) => Promise<readonly EndingOutcome[]>,
     ) => {
       if (endings.length === 0) return
-      const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
+      const send = (items: readonly Kind[]) => call({ queue, items, deferred: true })
+      const outcomes = await splitting<Kind, EndingOutcome>(endings, send, WHAT)
       for (const [index, ending] of endings.entries()) {
         const outcome = outcomes[index] ?? 'stale'
-        if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
+        if (outcome === 'held') void this.#writeAlone(ending, () => call({ queue, items: [ending] }))
+        else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
         else {
           failure ??= outcome
@@ -117,17 +125,45 @@ export class EndingBatches {
       }
     }
     await Promise.all([
-      tell(completions, (endings) => this.#store.operations.complete({ queue: this.#queue, items: endings })),
-      tell(failures, (endings) => this.#store.operations.fail({ queue: this.#queue, items: endings })),
-      tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
+      tell(
+        batch.filter((ending) => ending.kind === 'complete'),
+        (input) => operations.complete(input),
+      ),
+      tell(
+        batch.filter((ending) => ending.kind === 'fail'),
+        (input) => operations.fail(input),
+      ),
+      tell(
+        batch.filter((ending) => ending.kind === 'release'),
+        (input) => operations.release(input),
+      ),
     ])
     this.#underWay.delete(batch)
     if (failure !== undefined) this.#failed(left, failure)
     else {
       this.#retryIn = FIRST_RETRY
-      this.flush()
-      if (this.#underWay.size + this.#waiting.length === 0) for (const resolve of this.#flushed.splice(0)) resolve()
+      this.#goOn()
     }
+  }
+
+  /** Never rejects. Where it waited in vain, the ending goes with the next batch. */
+  async #writeAlone(ending: Untold, call: () => Promise<readonly EndingOutcome[]>): Promise<void> {
+    this.#held.add(ending)
+    const [outcome = 'stale'] = await splitting<Untold, EndingOutcome>([ending], call, WHAT)
+    this.#held.delete(ending)
+    if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
+    else if (isRefusal(outcome)) this.#refused(ending, outcome)
+    else if (outcome.code !== 'StoreBusy') return this.#failed([ending], outcome)
+    else {
+      this.#trouble(outcome)
+      if (!this.#isAbandoned) this.#waiting.push(ending)
+    }
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    this.flush()
+    if (this.#isFlushed) for (const resolve of this.#flushed.splice(0)) resolve()
   }
 
   /** Its substitute goes with the next batch. Without one, the worker lets go of the claim, and its lease runs out. */

@@ -1,6 +1,7 @@
 /** What the operations of one open store share. */
 import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
+import { apart, Lanes, type Parts, type Sent } from './held.ts'
 import { type LookUps, lookUpsOf } from './look-ups.ts'
 import { Notifier } from './notifier.ts'
 import { type Pushes, pushesOf } from './pushes.ts'
@@ -11,6 +12,7 @@ export class StoreContext {
   readonly notifier: Notifier
   readonly pushes: Pushes
   readonly lookUps: LookUps
+  readonly #lanes: Lanes<Sent, unknown>
   /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
   recorded: Promise<unknown> = Promise.resolve()
 
@@ -25,5 +27,21 @@ export class StoreContext {
     this.notifier = new Notifier(this.calls, polling)
     this.pushes = pushesOf(this.calls, this.notifier)
     this.lookUps = lookUpsOf(this.calls, this.notifier)
+    this.#lanes = new Lanes(
+      this.calls,
+      () => [],
+      ([call, given], lane, left) => this.calls.alone(call, given, lane, left),
+    )
+  }
+
+  /** As `calls.answer`, for what may have to wait for another transaction: see `apart`. */
+  apart<Item, Answer, Out>(items: readonly Item[], parts: Parts<Item, Answer, Out>): Promise<Out[]> {
+    return apart(this.calls, this.#lanes, items, parts)
+  }
+
+  /** A call of one item. */
+  async one<Answer>(...call: Sent): Promise<Answer> {
+    const [answer] = await this.apart([call], { sent: () => call, read: (given: Answer) => [given] })
+    return answer as Answer
   }
 }

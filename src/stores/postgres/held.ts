@@ -19,6 +19,60 @@ const LEAST = 100
 /** Whether a call has waited for another transaction's lock for as long as it may. */
 export const isHeld = (error: unknown): boolean => isError(error) && /^(55P03|40P01)$/.test(stateOf(error.cause))
 
+/** A call, and its values. */
+export type Sent = [call: string, values: readonly unknown[]]
+
+/** How a call of items is made and read. */
+export interface Parts<Item, Answer, Out> {
+  /** The call that carries these items. */
+  sent: (items: readonly Item[]) => Sent
+  /** What its answer says, in the order of the items. */
+  read: (answer: Answer, items: readonly Item[]) => readonly Out[]
+  /** What is said of an item that is held; unless given, it waits alone. */
+  held?: Out | undefined
+}
+
+/**
+ * A shared call that nothing orders: its items go apart where one is held, and those that are wait beside each other.
+ * @returns what all calls that were made have said, in the order of the items. It rejects when all are over.
+ */
+export async function apart<Item, Answer, Out>(
+  calls: Calls,
+  lanes: Lanes<Sent, unknown>,
+  items: readonly Item[],
+  { sent, read, held }: Parts<Item, Answer, Out>,
+): Promise<Out[]> {
+  const said: (readonly Out[] | Promise<readonly Out[]>)[] = []
+  const send = async (some: readonly Item[]): Promise<void> => {
+    const call = sent(some)
+    try {
+      said.push(read(await calls.shared<Answer>(...call), some))
+    } catch (error) {
+      if (!isHeld(error)) {
+        said.push(failed(error))
+      } else if (some.length > 1) {
+        const middle = Math.ceil(some.length / 2)
+        await send(some.slice(0, middle))
+        await send(some.slice(middle))
+      } else if (held === undefined) {
+        const alone = lanes.send(call).then((answer) => read(answer as Answer, some))
+        alone.catch(() => {})
+        said.push(alone)
+      } else said.push([held])
+    }
+  }
+  await send(items)
+  await Promise.allSettled(said)
+  return (await Promise.all(said)).flat()
+}
+
+/** A rejection that is looked at later. */
+function failed(error: unknown): Promise<never> {
+  const rejection = Promise.reject(error)
+  rejection.catch(() => {})
+  return rejection
+}
+
 export class Lanes<Item, Out> {
   readonly #calls: Calls
   readonly #namesOf: (item: Item) => readonly string[]
@@ -80,7 +134,9 @@ export class Lanes<Item, Out> {
     } catch (error) {
       const found = await holders
       if (!(error instanceof MillpondError) || error.code !== 'StoreBusy' || !found) throw error
-      throw new MillpondError('StoreBusy', `${found} holds what the call needs; nothing was changed`, { cause: error })
+      throw new MillpondError('StoreBusy', `${found} holds what is needed; what waited for it was not changed`, {
+        cause: error,
+      })
     } finally {
       clearTimeout(look)
       this.#underWay--

@@ -194,10 +194,13 @@ export interface Extension extends Hold {
   progress: Encoded | null
 }
 
-/** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
-export type HoldOutcome = 'ok' | 'stale'
-/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
-export type FailOutcome = 'retry' | 'dead' | 'stale'
+/**
+ * Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. `held`, only where the call was `deferred`: another
+ * transaction has what the job needs, and nothing was changed.
+ */
+export type HoldOutcome = 'ok' | 'held' | 'stale'
+/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. */
+export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale'
 /**
  * `held`: another transaction has the job, and nothing was changed.
  * `cancelled`: stale, because a cancel has ended this claim.

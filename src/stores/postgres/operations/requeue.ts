@@ -2,13 +2,28 @@ import type { Requeued, RequeueRequest } from '../../../values/operations/reques
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
-export async function requeue({ calls, notifier }: StoreContext, request: RequeueRequest): Promise<Requeued> {
-  const [ids, queue, limit, until] =
+interface Answer {
+  at: number
+  /** The queue of each job. */
+  queues: string[]
+}
+
+const REQUEUE = 'requeue($1, $2, $3, $4, $5)'
+
+export async function requeue(context: StoreContext, request: RequeueRequest): Promise<Requeued> {
+  const { calls, notifier } = context
+  const answers =
     'ids' in request
-      ? [plainArray(request.ids), null, null, null]
-      : [null, request.queue, request.limit, request.until ?? null]
-  const values = [ids, queue, limit, calls.now(), until]
-  const { at, queues } = await calls.answer<{ at: number; queues: string[] }>('requeue($1, $2, $3, $4, $5)', values)
+      ? await context.apart(request.ids, {
+          sent: (some) => [REQUEUE, [plainArray(some), null, null, calls.now(), null]],
+          read: (answer: Answer) => [answer],
+        })
+      : [await calls.answer<Answer>(REQUEUE, requeueAll(request, calls.now()))]
+  const queues = answers.flatMap((answer) => answer.queues)
   for (const name of queues) notifier.bells.ring('work', name)
-  return { requeued: queues.length, now: at }
+  return { requeued: queues.length, now: answers[0]?.at ?? 0 }
+}
+
+function requeueAll({ queue, limit, until }: Exclude<RequeueRequest, { ids: unknown }>, now: number | null): unknown[] {
+  return [null, queue, limit, now, until ?? null]
 }
