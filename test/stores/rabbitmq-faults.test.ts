@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from 'amqplib'
 import { Millpond, type MillpondError } from '../../src/index.ts'
+import { move } from '../../src/move/index.ts'
+import { openMemory } from '../../src/stores/memory/index.ts'
 import { open } from '../../src/stores/rabbitmq/index.ts'
 import { isMillpondError } from '../../src/values/errors/errors.ts'
 import type { ClaimedJob } from '../../src/values/jobs/records.ts'
@@ -13,7 +15,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
 import { after as atEnd } from '../support/cleaning.ts'
-import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -280,6 +282,19 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }
     const [stats] = await store.operations.stats({ queue: 'q' })
     assert.equal(stats?.counts.waiting, 10)
+    const records = sizes.map((size) => recordOf({ queue: 'back', data: sized(size).data }))
+    const restored = sizes.map((size) => (size > 20_000 ? 'oversized' : 'restored'))
+    assert.deepEqual(await store.operations.restore({ records }), restored)
+    const { store: source } = openMemory('memory:', {})
+    await source.operations.restore({ records: records.map((record) => ({ ...record, queue: 'moved' })) })
+    const report = await move(source, store)
+    assert.deepEqual([report.moved, report.queues[0]?.left], [5, { PayloadTooLarge: 2 }])
+    const leftJobs = report.queues[0]?.leftJobs.map(({ id }) => id)
+    assert.deepEqual(leftJobs, [records[2]?.id, records[5]?.id])
+    for (const queue of ['back', 'moved']) {
+      const [there] = await store.operations.stats({ queue })
+      assert.equal(there?.counts.waiting, 5)
+    }
   })
 
   test('jobs that come back and that a limit of length refuses go back to their line', async (t) => {
