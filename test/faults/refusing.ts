@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { Millpond, type OpenOptions } from '../../src/index.ts'
 import type { ErrorCode } from '../../src/values/errors/errors.ts'
 import { started } from '../servers/fixtures.ts'
+import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
 import { newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
@@ -81,6 +82,14 @@ export const PLACES: Record<string, { skip: string | false; place: (t: TestConte
       return { pond, url: `${urlOf('postgres')}?schema=${schema}`, bad: 'zebra', code: 'StoreRefused', isShort: true }
     },
   },
+  'Redis that resets the connection at a refusal': {
+    skip: false,
+    place: (t) => behindReset(t, []),
+  },
+  'Redis that resets the connection, and tells no setting': {
+    skip: false,
+    place: (t) => behindReset(t, ['--rename-command', 'CONFIG', '']),
+  },
   'Redis with a small proto-max-bulk-len': {
     skip: false,
     async place(t) {
@@ -90,4 +99,17 @@ export const PLACES: Record<string, { skip: string | false; place: (t: TestConte
       return { pond, url: redis.url, bad: 'x'.repeat(1_200_000), code: 'PayloadTooLarge', isShort: false }
     },
   },
+}
+
+/** The client never sees why. */
+async function behindReset(t: TestContext, args: readonly string[]): Promise<Place | undefined> {
+  const redis = await started(t, () => startRedis({ args: ['--proto-max-bulk-len', '1048576', ...args] }))
+  if (redis === undefined) return undefined
+  const url = new URL(redis.url)
+  const proxy = await startProxy(Number(url.port))
+  after(t, () => proxy.stop())
+  proxy.resetAt('-ERR Protocol error')
+  url.port = `${proxy.port}`
+  const pond = await opened(t, url.href, { maxPayload: 4_000_000 })
+  return { pond, url: url.href, bad: 'x'.repeat(1_200_000), code: 'PayloadTooLarge', isShort: false }
 }
