@@ -43,6 +43,8 @@ export interface Delivery extends Arrived {
   isEnding: boolean
   /** What becomes of the message when its claim ends. */
   after: AfterClaim
+  /** Its copy, which came before the claim has ended. Nobody gets it before: if the end is in doubt, both are lost. */
+  copy?: Delivery
 }
 
 /** RabbitMQ forgets it or gives it to anybody; the claim holds on; or, as a number, it waits here for so many ms. */
@@ -77,7 +79,7 @@ export class Source {
   readonly #consumers = new Set<Consumer>()
   /** Not acknowledged, in the order of delivery, by tag: foreign ones by its negative. */
   readonly #deliveries = new Map<number, Delivery>()
-  /** The latest of each job. While a job is moved, its copy may come before the message that it replaces is acknowledged. */
+  /** One of each job. */
   readonly #byId = new Map<string, Delivery>()
   readonly #ready = new Set<Delivery>()
   /** What claims that are under way would take, and what the last ones left open, by worker. */
@@ -269,7 +271,7 @@ export class Source {
       this.#consumers.delete(consumer)
       return
     }
-    const { queues, now, bells } = this.#traffic
+    const { queues, now } = this.#traffic
     const arrived = arrivedOf(message, consumer.line, queues.of(this.queue).values, now())
     const arrivedAt = performance.now()
     const delivery: Delivery = { ...arrived, consumer, leaseUntil: 0, arrivedAt, isEnding: false, after: 'forget' }
@@ -278,13 +280,19 @@ export class Source {
     this.#deliveries.set(keyOf(delivery), delivery)
     consumer.unacked++
     // It was pushed twice, since the answer to the first push was lost.
-    if (before !== undefined && !before.isEnding) {
+    if (before !== undefined && (!before.isEnding || before.copy !== undefined)) {
       this.#acknowledge([delivery]).catch(() => undefined)
       return
     }
-    this.#byId.set(id, delivery)
+    if (before === undefined) this.#offer(delivery)
+    else before.copy = delivery
+  }
+
+  #offer(delivery: Delivery): void {
+    if (!this.#isOpen(delivery)) return
+    this.#byId.set(delivery.job.id, delivery)
     this.#ready.add(delivery)
-    bells.ring('work', this.queue)
+    this.#traffic.bells.ring('work', this.queue)
     this.#watch()
   }
 
@@ -347,13 +355,7 @@ export class Source {
     }
     this.#deliveries.set(keyOf(next), next)
     this.#byId.set(job.id, next)
-    const due = (): void => {
-      if (!this.#isOpen(next)) return
-      this.#ready.add(next)
-      this.#traffic.bells.ring('work', this.queue)
-      this.#watch()
-    }
-    setTimeout(due, stay).unref()
+    setTimeout(() => this.#offer(next), stay).unref()
   }
 
   #isOpen(delivery: Delivery): boolean {
@@ -364,6 +366,7 @@ export class Source {
     this.#deliveries.delete(keyOf(delivery))
     if (this.#byId.get(delivery.job.id) === delivery) this.#byId.delete(delivery.job.id)
     delivery.consumer.unacked--
+    if (delivery.copy !== undefined) this.#offer(delivery.copy)
   }
 
   /** Once nobody has wanted more for a while, the consumers rest, and jobs that nobody has claimed for as long go back. */
