@@ -247,6 +247,28 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }, 'pushes are taken again')
   })
 
+  test('a connection that is lost during an alarm: pushes are taken again once it is over', async (t) => {
+    const broker = await server()
+    const proxy = await startProxy(broker.port)
+    atEnd(t, () => proxy.stop())
+    const limitMemory = (share: string) => broker.call('vm_memory_monitor', 'set_vm_memory_high_watermark', share)
+    const store = await open(`amqp://127.0.0.1:${proxy.port}?prefix=${freshPrefix()}`, { timeout: 1000 })
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: [newJob()] })
+    await limitMemory('1.0e-5')
+    atEnd(t, () => limitMemory('0.4'))
+    await until(async () => {
+      const { code } = await refusal(store.operations.push({ jobs: [newJob()] }))
+      return code === 'StoreFull'
+    }, 'the alarm is known')
+    proxy.cut()
+    await limitMemory('0.4')
+    await until(async () => {
+      const pushed = await store.operations.push({ jobs: [newJob()] }).catch(() => [])
+      return pushed[0]?.status === 'pushed'
+    }, 'pushes are taken again')
+  })
+
   test("an operator's limit of length refuses pushes, and drops nothing", async (t) => {
     const broker = await server()
     const prefix = freshPrefix()
