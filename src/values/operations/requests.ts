@@ -125,8 +125,11 @@ export interface Removed {
   more: boolean
 }
 
-/** `existing`: the id is known, or a live job has the key; nothing was stored. */
-export type RestoreOutcome = 'restored' | 'existing'
+/**
+ * `existing`: the id is known, or a live job has the key. `oversized`, `full`, of RabbitMQ: a limit of the server refuses the job. Unless
+ * it is `restored`, nothing was stored.
+ */
+export type RestoreOutcome = 'restored' | 'existing' | 'oversized' | 'full'
 
 /** What `bulk` does to a job. An update sets what is given; `runAt` as of `JobUpdate`. */
 export type BulkChange =

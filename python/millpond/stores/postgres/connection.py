@@ -70,7 +70,7 @@ def connect(url: str, *, own: bool = True) -> Connected:
     try:
         return psycopg.connect(
             url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
-            connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None,
+            connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None, client_encoding="utf8",
         )  # fmt: skip
     except psycopg.ProgrammingError:
         # Its message has a part of the URL, perhaps of the password.
