@@ -1,8 +1,18 @@
 /** What can be wrong with a Redis server: see `../doctor.ts`. */
 import { safeText } from '../../values/errors/safe-error.ts'
-import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
+import {
+  clockFinding,
+  countFindings,
+  type Finding,
+  leaseFinding,
+  looked,
+  notCounted,
+  type SchemaState,
+  STUCK,
+} from '../examination.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient } from '../redis-client/client.ts'
+import { chunks } from './chunks.ts'
 import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
 import { type Settings, storeSettings } from './settings.ts'
@@ -30,6 +40,7 @@ export async function examine(url: string): Promise<Finding[]> {
       check('memory', () => memory(server)),
       check('replicas', () => replicas(server)),
       check('leases', () => leases(server)),
+      check('counts', () => counts(server)),
       check('clock', () => clock(server)),
       check('rights', () => rights(server)),
     ])
@@ -210,6 +221,49 @@ async function leases({ calls, settings }: Server): Promise<Finding[]> {
   }
   return [leaseFinding(over)]
 }
+
+/** Queues, and pages of up to 90 waiting jobs, of which the counts are compared with the jobs: in one transaction of the server. */
+const MOST_QUEUES = 1000
+const MOST_PAGES = 2000
+/** Of a page of `waiting.lua`, per job: its place within the page and its id. */
+const ENTRY = 17
+
+async function counts({ calls, settings }: Server): Promise<Finding[]> {
+  const start = `{${settings.prefix}}:`
+  const queues = (await calls.client.smembers(`${start}queues`)).sort()
+  const lengths =
+    queues.length > MOST_QUEUES
+      ? []
+      : await Promise.all(queues.map((name) => calls.client.hlen(`${start}${name}:pages`)))
+  const pages = lengths.reduce((sum, length) => sum + length, 0)
+  if (queues.length > MOST_QUEUES || pages > MOST_PAGES) {
+    return notCounted('look anew when fewer jobs wait, or compare millpond stats and millpond jobs')
+  }
+  const look = calls.client.multi().hlen(`${start}jobs`)
+  for (const name of queues) {
+    look.hget(`${start}${name}:queue`, 'waiting').hvalsBuffer(`${start}${name}:pages`)
+    for (const list of LISTS) look.zcard(`${start}${name}:${list}`)
+  }
+  const [stored = 0, ...values] = ((await look.exec()) ?? []).map(([error, value]) => {
+    if (error !== null) throw error
+    return value
+  })
+  let listed = 0
+  const wrong = chunks(values, 2 + LISTS.length).flatMap(([waiting, found, ...lists], at) => {
+    const there = (Array.isArray(found) ? found : []).reduce((sum, page) => sum + page.length / ENTRY, 0)
+    listed += lists.reduce((sum: number, count) => sum + Number(count), there)
+    const counted = Number(waiting ?? 0)
+    return counted === there ? [] : [{ queue: queues[at] ?? '', state: 'waiting', counted, there }]
+  })
+  const found = countFindings(wrong, ({ queue, there }) => `HSET ${start}${queue}:queue waiting ${there}`)
+  if (stored === listed) return found
+  const text = `${stored} jobs are stored, and the lists of the queues have ${listed}`
+  const action = 'find out who changed or removed keys of the pond; restore a snapshot'
+  return [...found.filter(({ level }) => level !== 'ok'), { check: 'counts', level: 'problem', text, action }]
+}
+
+/** Of jobs that do not wait, per queue. */
+const LISTS = ['awaiting', 'scheduled', 'running', 'done', 'dead', 'cancelled'] as const
 
 async function clock({ calls }: Server): Promise<Finding[]> {
   const found: Finding[] = []
