@@ -101,7 +101,10 @@ test('sqlite: a file that can only be read', {
     const [writes] = await found(url, 'writes')
     assert.equal(writes?.level, 'problem')
     assert.match(writes?.text ?? '', /^the file cannot be written, so it takes no job: /)
-    await assert.rejects(Millpond.open(url), { code: 'StoreUnavailable', message: /file and folder (must both be writable|can be written)/ })
+    await assert.rejects(Millpond.open(url), {
+      code: 'StoreUnavailable',
+      message: /file and folder (must both be writable|can be written)/,
+    })
   })
 })
 

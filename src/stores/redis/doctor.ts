@@ -17,6 +17,7 @@ import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
 import { type Settings, storeSettings } from './settings.ts'
 import { dataVersion } from './version.ts'
+import { numberIn } from './wire.ts'
 
 /** Of `maxmemory`, from which on pushes will soon be refused. */
 const NEARLY_FULL = 0.85
@@ -222,48 +223,46 @@ async function leases({ calls, settings }: Server): Promise<Finding[]> {
   return [leaseFinding(over)]
 }
 
-/** Queues, and pages of up to 90 waiting jobs, of which the counts are compared with the jobs: in one transaction of the server. */
-const MOST_QUEUES = 1000
-const MOST_PAGES = 2000
-/** Of a page of `waiting.lua`, per job: its place within the page and its id. */
-const ENTRY = 17
+/**
+ * Queues, and pages of waiting jobs, of which the counts are compared with the jobs: in one step of the server. Per queue: `waiting` as
+ * counted, the entries of its pages, 17 bytes each, and the sizes of its other lists. Nothing, where there is more.
+ */
+const COUNTS = `
+local function key(queue, name) return KEYS[1] .. queue .. ':' .. name end
+local queues, pages = redis.call('SMEMBERS', KEYS[1] .. 'queues'), 0
+if #queues > 1000 then return {} end
+for _, queue in ipairs(queues) do pages = pages + redis.call('HLEN', key(queue, 'pages')) end
+if pages > 2000 then return {} end
+local out = { redis.call('HLEN', KEYS[1] .. 'jobs') }
+for _, queue in ipairs(queues) do
+  local entries, others = 0, 0
+  for _, page in ipairs(redis.call('HVALS', key(queue, 'pages'))) do entries = entries + #page / 17 end
+  for name in string.gmatch('awaiting scheduled running done dead cancelled', '%S+') do
+    others = others + redis.call('ZCARD', key(queue, name))
+  end
+  local waiting = tonumber(redis.call('HGET', key(queue, 'queue'), 'waiting')) or 0
+  out[#out + 1], out[#out + 2], out[#out + 3], out[#out + 4] = queue, waiting, entries, others
+end
+return out`
 
 async function counts({ calls, settings }: Server): Promise<Finding[]> {
   const start = `{${settings.prefix}}:`
-  const queues = (await calls.client.smembers(`${start}queues`)).sort()
-  const lengths =
-    queues.length > MOST_QUEUES
-      ? []
-      : await Promise.all(queues.map((name) => calls.client.hlen(`${start}${name}:pages`)))
-  const pages = lengths.reduce((sum, length) => sum + length, 0)
-  if (queues.length > MOST_QUEUES || pages > MOST_PAGES) {
+  const answer = await calls.command('eval', COUNTS, 1, start)
+  const [stored, ...values]: unknown[] = Array.isArray(answer) ? answer : []
+  if (stored === undefined)
     return notCounted('look anew when fewer jobs wait, or compare millpond stats and millpond jobs')
-  }
-  const look = calls.client.multi().hlen(`${start}jobs`)
-  for (const name of queues) {
-    look.hget(`${start}${name}:queue`, 'waiting').hvalsBuffer(`${start}${name}:pages`)
-    for (const list of LISTS) look.zcard(`${start}${name}:${list}`)
-  }
-  const [stored = 0, ...values] = ((await look.exec()) ?? []).map(([error, value]) => {
-    if (error !== null) throw error
-    return value
-  })
-  let listed = 0
-  const wrong = chunks(values, 2 + LISTS.length).flatMap(([waiting, found, ...lists], at) => {
-    const there = (Array.isArray(found) ? found : []).reduce((sum, page) => sum + page.length / ENTRY, 0)
-    listed += lists.reduce((sum: number, count) => sum + Number(count), there)
-    const counted = Number(waiting ?? 0)
-    return counted === there ? [] : [{ queue: queues[at] ?? '', state: 'waiting', counted, there }]
-  })
+  const queues = chunks(values, 4).map(([name, counted, there, others]) => ({
+    ...{ queue: String(name), state: 'waiting', counted: numberIn(counted), there: numberIn(there) },
+    all: numberIn(there) + numberIn(others),
+  }))
+  const wrong = queues.filter(({ counted, there }) => counted !== there)
   const found = countFindings(wrong, ({ queue, there }) => `HSET ${start}${queue}:queue waiting ${there}`)
+  const listed = queues.reduce((sum, { all }) => sum + all, 0)
   if (stored === listed) return found
   const text = `${stored} jobs are stored, and the lists of the queues have ${listed}`
   const action = 'find out who changed or removed keys of the pond; restore a snapshot'
   return [...found.filter(({ level }) => level !== 'ok'), { check: 'counts', level: 'problem', text, action }]
 }
-
-/** Of jobs that do not wait, per queue. */
-const LISTS = ['awaiting', 'scheduled', 'running', 'done', 'dead', 'cancelled'] as const
 
 async function clock({ calls }: Server): Promise<Finding[]> {
   const found: Finding[] = []
