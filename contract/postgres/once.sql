@@ -53,8 +53,9 @@ begin
   from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
   left join unnest(v_first) as one(nth) on one.nth = job.nth
   left join millpond.queues on queues.name = job.queue
-  left join millpond.keys on job.once is null and keys.queue = queues.id and keys.key = job.key
-    and (keys.until is null or keys.until > p_now);
+  left join lateral (
+    select id from millpond.keys where queue = queues.id and keys.key = job.key and (until is null or until > p_now) offset 0
+  ) as keys on job.once is null;
   perform from millpond.waiting where id = any (array(
     select coalesce(keys.follower, keys.id)
     from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
@@ -167,7 +168,9 @@ create or replace function millpond.leave_keys(p_queue integer, p_keys text[], p
 language plpgsql as $$
 begin
   perform millpond.leave_key(p_queue, keys.key, keys.id, true, p_now) from (
-    select key, id from millpond.keys where queue = p_queue and key = any (p_keys) and until is null order by key offset 0
+    select own.key, own.id from unnest(p_keys) as given(key) cross join lateral (
+      select keys.key, id from millpond.keys where queue = p_queue and keys.key = given.key and until is null offset 0
+    ) as own order by own.key offset 0
   ) as keys;
 end $$;
 
