@@ -9,10 +9,11 @@ language sql immutable parallel safe as $$
     json_build_object('for', abs(p_remember), 'since', case when p_remember < 0 then 'push' else 'end' end) end
 $$;
 
-create or replace function millpond.record_of(j millpond.jobs) returns json
+create or replace function millpond.record_of(j millpond.all_jobs) returns json
 language sql stable as $$
   select json_build_object(
-    'id', j.id, 'queue', j.queue, 'state', j.state, 'priority', j.priority, 'attempt', j.attempt, 'attempts', j.attempts, 'fence', j.fence,
+    'id', j.id, 'queue', (select name from millpond.queues where id = j.queue), 'state', j.state, 'priority', j.priority,
+    'attempt', j.attempt, 'attempts', j.attempts, 'fence', j.fence,
     'key', j.key, 'group', j."group", 'cost', j.cost, 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at,
     'dueAt', coalesce(j.follow_due, j.due_at),
     'startedAt', j.started_at, 'finishedAt', j.finished_at, 'worker', j.worker,
@@ -39,6 +40,6 @@ begin
     on conflict do nothing;
   end if;
   return query select j.record from unnest(find.ids) as given(id) cross join lateral (
-    select record_of(one) as record from jobs as one where one.id = given.id offset 0
+    select record_of(one) as record from all_jobs as one where one.id = given.id offset 0
   ) as j;
 end $$;

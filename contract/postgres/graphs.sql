@@ -98,7 +98,9 @@ declare
   v_queue record;
 begin
   for v_queue in
-    select id, name from millpond.queues where id in (select queue from millpond.waiting where id = any (p_ids)) order by id
+    select own.* from (select distinct queue from millpond.waiting where id = any (p_ids)) as given cross join lateral (
+      select id, name from millpond.queues where queues.id = given.queue offset 0
+    ) as own order by own.id
   loop
     v_line := millpond.line_back(v_queue.id);
     with freed as (
@@ -161,7 +163,7 @@ begin
       v_all := cardinality(v_held) = cardinality(v_each);
       v_stuck := case when v_all then '{}' else array(
         select id from unnest(v_each) as given(id) where id <> all (v_held)
-          and exists (select from millpond.waiting where waiting.id = given.id and state = 'blocked')) end;
+          and exists (select from millpond.waiting where waiting.id = given.id and state = 'blocked' offset 0)) end;
       update millpond.links set is_open = closed.count < cardinality(coalesce(remaining, children)),
         remaining = case when closed.count < cardinality(coalesce(remaining, children)) then
           array(select unnest(coalesce(remaining, children)) except select unnest(closed.ids)) end
@@ -184,23 +186,28 @@ begin
         where one.parent = any (job.after) group by own.child
       ) as counted;
       for v_child in
-        select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed)
-        join millpond.children on children.id = one.id where one.failed is not null and children.on_dead = 'cancel' order by one.id
+        select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed) cross join lateral (
+          select on_dead from millpond.children where children.id = one.id offset 0
+        ) as job where one.failed is not null and job.on_dead = 'cancel' order by one.id
       loop
         bells := bells || millpond.cancel_blocked(
           v_child.id, split_part(v_child.failed, ' ', 1)::uuid, split_part(v_child.failed, ' ', 2), p_now);
         v_gone := v_gone || v_child.id;
       end loop;
       with lessened as (
-        update millpond.children set waits_for = waits_for - one.count, is_blocked = waits_for > one.count
-        from unnest(v_each, v_counts) as one(id, count) where children.id = one.id and children.waits_for > 0
+        update millpond.children set waits_for = waits_for - one.count, is_blocked = waits_for > one.count from (
+          select given.count, job.row_at from unnest(v_each, v_counts) as given(id, count) cross join lateral (
+            select ctid as row_at from millpond.children where children.id = given.id and waits_for > 0 offset 0
+          ) as job
+        ) as one where children.ctid = one.row_at
         returning children.id, is_blocked
       )
       select array_agg(id) filter (where not is_blocked) into v_free from lessened;
       if v_free is not null then bells := bells || millpond.free_children(v_free, p_now); end if;
     end if;
     rest := rest || array(
-      select one from unnest(p_ended) as one where exists (select from millpond.links where links.parent = one.parent and is_open));
+      select one from unnest(p_ended) as one
+      where exists (select from millpond.links where links.parent = one.parent and is_open offset 0));
     p_ended := array(select row(null, id, 'cancelled')::millpond.ended from unnest(v_gone) as given(id));
     exit when cardinality(p_ended) = 0;
   end loop;
@@ -290,11 +297,13 @@ begin
       select queue from millpond.waiting where id = any (v_waiting) union select queue from millpond.running where id = any (v_running)));
     -- A claim passes over what is locked here.
     bells := array(
-      select distinct 'work:' || name from millpond.waiting join millpond.queues on queues.id = waiting.queue
-      where waiting.id = any (v_waiting) and waiting.state = 'waiting');
+      select distinct 'work:' || name from unnest(v_waiting) as given(id) cross join lateral (
+        select queue, state from millpond.waiting where waiting.id = given.id offset 0
+      ) as job cross join lateral (select name from millpond.queues where queues.id = job.queue offset 0) as q
+      where job.state = 'waiting');
     with seen as (
       select one.*, job.state as became, one.state in ('unsure', 'unknown') as noted from unnest(v_rows) as one left join lateral (
-        select state from millpond.jobs where jobs.id = one.parent and one.state in ('unsure', 'unknown') offset 0
+        select state from millpond.all_jobs as known where known.id = one.parent and one.state in ('unsure', 'unknown') offset 0
       ) as job on true
     ), judged as (
       -- A parent of a restored job that is not there is still awaited.
@@ -339,7 +348,8 @@ begin
     select one.parent from unnest(after) with ordinality as one(parent, nth)
     where one.parent <> all (lost.parents)
       -- One that was restored waits for the new job.
-      or exists (select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children))
+      or exists (
+        select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children) offset 0)
     order by nth)
   from lost where children.id = lost.child;
 end $$;

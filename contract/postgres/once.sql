@@ -163,7 +163,9 @@ create or replace function millpond.leave_keys(p_queue integer, p_keys text[], p
 language plpgsql as $$
 begin
   perform millpond.leave_key(p_queue, keys.key, keys.id, true, p_now) from (
-    select key, id from millpond.keys where queue = p_queue and key = any (p_keys) and until is null order by key offset 0
+    select own.key, own.id from unnest(p_keys) as given(key) cross join lateral (
+      select keys.key, id from millpond.keys where queue = p_queue and keys.key = given.key and until is null offset 0
+    ) as own order by own.key offset 0
   ) as keys;
 end $$;
 

@@ -16,8 +16,6 @@ declare
   v_soon uuid[];
   v_id   uuid;
 begin
-  -- Nearly always no queue is like that.
-  if not exists (select from millpond.queues where keep_done < 60000) then return; end if;
   loop
     -- A job may be on its way from one table to the next.
     v_soon := array(
@@ -25,7 +23,9 @@ begin
         select queue from millpond.waiting where waiting.id = given.id
         union all
         select queue from millpond.running where running.id = given.id
-      ) as job join millpond.queues on queues.id = job.queue where queues.keep_done < 60000);
+        offset 0
+      ) as job cross join lateral (select keep_done from millpond.queues where queues.id = job.queue offset 0) as q
+      where q.keep_done < 60000);
     exit when v_soon <@ v_held;
     v_held := '{}';
     -- In the order of ids, whatever table they are in, as all who lock several.
@@ -37,8 +37,10 @@ begin
   end loop;
   -- A claim passes over what is locked here, and may fall asleep.
   perform millpond.ring('work', name, false) from (
-    select distinct name from millpond.waiting join millpond.queues on queues.id = waiting.queue
-    where waiting.id = any (v_held) and waiting.state = 'waiting' order by name offset 0
+    select distinct name from unnest(v_held) as given(id) cross join lateral (
+      select queue, state from millpond.waiting where waiting.id = given.id offset 0
+    ) as job cross join lateral (select name from millpond.queues where queues.id = job.queue offset 0) as q
+    where job.state = 'waiting' order by name offset 0
   ) as held;
 end $$;
 
@@ -68,7 +70,7 @@ begin
     with seen as (
       select given.id, given.nth, job.state from (
         select id, min(nth) as nth from unnest(v_after) with ordinality as each(id, nth) group by id
-      ) as given left join lateral (select state from millpond.jobs where jobs.id = given.id offset 0) as job on true
+      ) as given left join lateral (select state from millpond.all_jobs as known where known.id = given.id offset 0) as job on true
     )
     select (array_agg(id order by nth) filter (where state is null and not p_restored))[1],
       coalesce(array_agg(id) filter (where state is null or state not in ('done', 'dead', 'cancelled')), '{}'),
@@ -85,7 +87,7 @@ begin
   if p_part_of is not null then
     children := millpond.children_of(array[v_part_of]);
     -- Seen after the locks: who ends that job settles its children first.
-    if not exists (select from millpond.jobs where id = v_part_of and state in ('blocked', 'scheduled', 'waiting', 'running')) then
+    if not exists (select from millpond.all_jobs where id = v_part_of and state in ('blocked', 'scheduled', 'waiting', 'running')) then
       orphan := p_part_of;
       return;
     end if;
@@ -336,7 +338,7 @@ begin
       count(*) = count(*) filter (where job.state in ('blocked', 'scheduled', 'waiting', 'running', 'done'))
     into v_done, v_live, v_listed
     from (select distinct unnest(push_graph_list.outer_parents) as id) as outer_one left join lateral (
-      select state from jobs where jobs.id = outer_one.id offset 0
+      select state from all_jobs as known where known.id = outer_one.id offset 0
     ) as job on true;
   end if;
   if not v_listed then

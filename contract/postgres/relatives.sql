@@ -19,7 +19,10 @@ begin
       'parents', parents.ids[1:v_limit], 'children', known.ids[1:v_limit],
       'more', greatest(cardinality(parents.ids), cardinality(known.ids)) > v_limit) end order by given.nth)
     from unnest(relatives.ids) with ordinality as given(id, nth)
-    left join lateral (select queue, state, place from jobs where jobs.id = given.id offset 0) as job on true
+    left join lateral (
+      select (select name from queues where queues.id = known.queue) as queue, state, place
+      from all_jobs as known where known.id = given.id offset 0
+    ) as job on true
     -- Not that of a job with this id that is gone.
     left join children as own on own.id = given.id and own.place = job.place
     cross join lateral (
@@ -28,7 +31,8 @@ begin
     ) as parents cross join lateral (
       select array(
         select distinct children.id from links cross join lateral unnest(links.children) as child join children on children.id = child
-        where links.parent = given.id and exists (select from jobs where jobs.id = children.id and jobs.place = children.place)
+        where links.parent = given.id
+          and exists (select from all_jobs as known where known.id = children.id and known.place = children.place offset 0)
         order by 1 limit v_limit + 1) as ids
     ) as known);
 end $$;

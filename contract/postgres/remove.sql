@@ -46,7 +46,7 @@ begin
       end if;
       return;
     end if;
-    exit when not exists (select from millpond.jobs where id = p_id);
+    exit when not exists (select from millpond.all_jobs where id = p_id);
   end loop;
 end $$;
 

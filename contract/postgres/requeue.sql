@@ -18,6 +18,8 @@ declare
   v_ids    uuid[] := requeue.ids;
   v_given  uuid[];
   v_id     uuid;
+  v_queues integer[];
+  v_keyed  boolean;
   v_queue  integer;
   v_name   text;
   v_line   integer;
@@ -31,7 +33,7 @@ begin
       where queue = (select id from millpond.queues where name = requeue.queue) and state = 'dead'
         -- Left out here, so that they cannot fill the limit and hide others for ever.
         and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
-        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and keys.until is null))
+        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key and until is null offset 0))
       order by finished_at, place limit requeue."limit" for update skip locked);
     begin
       perform set_config('lock_timeout', '50ms', true);
@@ -51,22 +53,33 @@ begin
   end if;
   v_given := v_ids;
   -- All at once, in the order of ids.
-  v_ids := array(select id from retired where id = any (v_ids) order by id for update);
-  -- A remembered key holds none back.
-  delete from keys using retired where retired.id = any (v_ids) and keys.queue = retired.queue and keys.key = retired.key
-    and keys.until is not null;
-  insert into keys (queue, key, id, memory)
-    select distinct on (queue, key) queue, key, retired.id, key_memory(remember, pushed_at)
-    from unnest(v_given) with ordinality as given(id, nth) join retired on retired.id = given.id
-    where retired.id = any (v_ids) and key is not null order by queue, key, nth
-    on conflict do nothing;
+  select array_agg(own.id), array_agg(distinct own.queue), bool_or(own.key is not null) into v_ids, v_queues, v_keyed from (
+    select distinct id from unnest(v_given) as one(id) order by id
+  ) as given cross join lateral (select id, queue, key from retired where retired.id = given.id for update) as own;
+  if v_keyed then
+    -- A remembered key holds none back.
+    delete from keys where ctid = any (array(
+      select one.row_at from unnest(v_ids) as given(id) cross join lateral (
+        select queue, key from retired where retired.id = given.id offset 0
+      ) as job cross join lateral (
+        select ctid as row_at from keys where keys.queue = job.queue and keys.key = job.key and until is not null offset 0
+      ) as one)) and until is not null;
+    insert into keys (queue, key, id, memory)
+      select distinct on (job.queue, job.key) job.queue, job.key, job.id, key_memory(job.remember, job.pushed_at)
+      from unnest(v_given) with ordinality as given(id, nth) cross join lateral (
+        select * from retired where retired.id = given.id and retired.id = any (v_ids) and key is not null offset 0
+      ) as job order by job.queue, job.key, nth
+      on conflict do nothing;
+  end if;
   for v_queue, v_name in
-    select id, name from millpond.queues where id in (select queue from retired where id = any (v_ids)) order by id
+    select id, name from unnest(v_queues) as given(own) cross join lateral (
+      select id, name from millpond.queues where queues.id = given.own offset 0
+    ) as q order by id
   loop
     v_line := line_back(v_queue);
     with gone as (
-      delete from retired as job where id = any (v_ids) and queue = v_queue
-        and (key is null or exists (select from keys where keys.queue = job.queue and keys.key = job.key and keys.id = job.id))
+      delete from retired as job where id = any (v_ids) and queue + 0 = v_queue
+        and (key is null or exists (select from keys where keys.queue = job.queue and keys.key = job.key and keys.id = job.id offset 0))
       returning *
     ), back as (
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,

@@ -273,6 +273,11 @@ begin
     v_promoted := v_promoted + v_count;
     v_work := v_work || v_queue.name;
   end loop;
+  -- Claimed by a clock that has been set back since: they count as claimed now. A lease that ends later than the marks stays so.
+  if v_whole then
+    update running set lease_until = lease_until - (started_at - v_now), started_at = v_now
+    where ctid = any (array(select ctid from running where started_at > v_now + 1000 for update skip locked));
+  end if;
   for job in
     select * from running where lease_until <= v_now and lease_until >= v_lease
     order by lease_until, queue, place limit sweep."limit"

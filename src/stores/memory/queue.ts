@@ -26,6 +26,9 @@ import { byPlace, WaitingJobs } from './waiting.ts'
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
 const MAX_FINISHED = CONTRACT.memory.finished
 
+/** Ms by which a claim is in the future at least if the clock was set back since. */
+const SET_BACK = 1000
+
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
 const COMMON_AND_CAPACITY = { ...COMMON_DEFAULTS, capacity: CONTRACT.memory.capacity }
@@ -191,10 +194,19 @@ export class MemoryQueue {
     this.running.append(job)
   }
 
-  /** Up to `limit` running jobs whose lease ended at or before `now`, the one that ended first at the head. */
+  /**
+   * Up to `limit` running jobs whose lease ended at or before `now`, the one that ended first at the head. Those that a clock claimed which
+   * was set back since count as claimed now.
+   */
   endedLeases(now: number, limit: number): Job[] {
     const ended: Job[] = []
-    for (let job = this.running.first; job !== null; job = job.next) if (job.leaseUntil <= now) ended.push(job)
+    for (let job = this.running.first; job !== null; job = job.next) {
+      if (job.startedAt > now + SET_BACK) {
+        job.leaseUntil -= job.startedAt - now
+        job.startedAt = now
+      }
+      if (job.leaseUntil <= now) ended.push(job)
+    }
     return ended.sort((a, b) => (byLease(a, b) ? -1 : 1)).slice(0, limit)
   }
 

@@ -55,6 +55,8 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, en
         swept.promoted += promoted
     if row["line_up"] or row["promote"]:
         tx.line_up(name)
+    if row["ahead"]:
+        tx.changes("sweep/set_back", queue=name, limit=limit)
     for lost in tx.rows("sweep/lost", queue=name, limit=limit - len(swept.lost)) if row["lost"] else []:
         swept.lost.append(Lost(lost["id"], name, lost["attempt"], lost["state"]))
         tx.count(name, "total", "lost")

@@ -27,6 +27,7 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.promoted += count
     }
     if (flag(row.line_up) || flag(row.promote)) queues.lineUp(name)
+    if (flag(row.ahead)) statements.run('sweep/set_back', { queue: name, now, limit })
     if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length, endings))
     for (const state of FINAL_STATES.filter((one) => flag(row[one]))) {
       const of = { state, limit: limit - swept.expired }
