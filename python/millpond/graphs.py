@@ -11,7 +11,7 @@ from millpond.contract import DEFAULTS, bound
 from millpond.durations import check_integer
 from millpond.errors import MillpondError
 from millpond.ids import check_id
-from millpond.jobs import LIVE, STATES, NewJob, OnDead, Pushed, Record, Relatives, State
+from millpond.jobs import LIVE, STATES, JobOutcome, NewJob, OnDead, Pushed, Relatives, State
 from millpond.store import Store
 
 MOST_JOBS: Final[int] = DEFAULTS["graph"]["jobs"]
@@ -23,8 +23,8 @@ ID_BYTES: Final = 36
 """What a parent counts of the bytes of a call."""
 MOST_NAMED: Final = 20
 """Places of a circle that the message names."""
-FOUND_AT_ONCE: Final = 100
-"""Each of them may have a large result."""
+ASKED_AT_ONCE: Final = 100
+"""Results that are in memory at once."""
 LOOKED_AT_ONCE: Final = 200
 FEW_RELATIVES: Final = 100
 """Asked for of many jobs at once; those that have more are asked for one by one."""
@@ -111,12 +111,14 @@ def _cycle(parents: Sequence[Sequence[int]], left: Sequence[int]) -> MillpondErr
     return MillpondError("GraphCycle", f"jobs wait for each other in a circle, by their places: {named}{more}")
 
 
-def parents_of(store: Store, id: str) -> Iterator[Record]:
+def parents_of(store: Store, id: str) -> Iterator[JobOutcome]:
     """The jobs that a job waited for, with their results and errors, by id; those that are gone are left out."""
     [relatives] = store.relatives([check_id(id)], MOST_PARENTS)
     ids = relatives.parents if relatives else ()
-    for start in range(0, len(ids), FOUND_AT_ONCE):
-        yield from (record for record in store.find(ids[start : start + FOUND_AT_ONCE]) if record)
+    while ids:
+        found = store.outcomes(ids[:ASKED_AT_ONCE])
+        yield from (outcome for outcome in found if outcome)
+        ids = ids[len(found) :]
 
 
 @dataclass(frozen=True)

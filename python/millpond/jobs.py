@@ -313,6 +313,19 @@ class Record(Job):
     """Only for `restore` of a blocked job: the jobs that it waits for."""
 
 
+@dataclass(frozen=True)
+class JobOutcome:
+    """What has become of a job."""
+
+    id: str
+    queue: str
+    state: State
+    attempt: int
+    attempts: int
+    result: Body | None
+    error: JobError | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Listed(Record):
     """A job in a list. `cursor`: where a page ends that ends with this job, even if the job has moved on or is gone."""

@@ -1,7 +1,6 @@
 /** What the operations of one open store share. */
 import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
-import { type LookUps, lookUpsOf } from './look-ups.ts'
 import { Notifier } from './notifier.ts'
 import { type Pushes, pushesOf } from './pushes.ts'
 import type { Settings } from './settings.ts'
@@ -10,7 +9,6 @@ export class StoreContext {
   readonly calls: Calls
   readonly notifier: Notifier
   readonly pushes: Pushes
-  readonly lookUps: LookUps
   /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
   recorded: Promise<unknown> = Promise.resolve()
 
@@ -24,6 +22,5 @@ export class StoreContext {
     this.calls = new Calls(database, schema, deadline, clock)
     this.notifier = new Notifier(this.calls, polling)
     this.pushes = pushesOf(this.calls, this.notifier)
-    this.lookUps = lookUpsOf(this.calls, this.notifier)
   }
 }

@@ -2,9 +2,10 @@
 
 import type { Store } from '../../store.ts'
 import { needs } from '../operations/capabilities.ts'
+import { outcomesOf } from '../operations/outcomes.ts'
 import { DEFAULTS } from '../settings/contract-defaults.ts'
-import { jobInfo } from './job.ts'
-import type { JobError, JobState } from './records.ts'
+import { readable } from './job.ts'
+import type { JobError, JobOutcome, JobState } from './records.ts'
 
 /** What a job that was waited for has come to. */
 export interface ParentJob<Result = unknown> {
@@ -18,7 +19,7 @@ export interface ParentJob<Result = unknown> {
   error: JobError | null
 }
 
-/** Jobs read in a call: each may have a large result. */
+/** Jobs asked for in a call: the results of a further call need not be in memory beside those of this one. */
 const JOBS_PER_CALL = 100
 
 /** @returns in the order of ids; those that are gone are left out @throws NotSupported, `Store…` */
@@ -30,25 +31,19 @@ export async function parentsOf(store: Read, id: string): Promise<ParentJob[]> {
 
 type Read = Pick<Store, 'name' | 'capabilities' | 'operations'>
 
-/**
- * The same, read as they are taken.
- * @param after only those with a greater id
- * @param atOnce how many are read in a call
- */
-export async function* parentsFrom(
-  store: Read,
-  id: string,
-  after = '',
-  atOnce = JOBS_PER_CALL,
-): AsyncGenerator<ParentJob> {
+/** The same, read as they are taken. @param after only those with a greater id */
+export async function* parentsFrom(store: Read, id: string, after = ''): AsyncGenerator<ParentJob> {
   needs(store, 'graphs', 'the parents of a job')
   const [relatives] = await store.operations.relatives({ ids: [id], limit: DEFAULTS.bounds.parents.most })
   const ids = (relatives?.parents ?? []).filter((parent) => parent > after)
-  for (let from = 0; from < ids.length; from += atOnce) {
-    for (const record of await store.operations.find({ ids: ids.slice(from, from + atOnce) })) {
-      if (record === null) continue
-      const { id, queue, state, result, error } = jobInfo(record)
-      yield { id, queue, state, result: state === 'done' ? result : undefined, error }
+  for (let from = 0; from < ids.length; from += JOBS_PER_CALL) {
+    for await (const outcomes of outcomesOf(store, ids.slice(from, from + JOBS_PER_CALL))) {
+      for (const outcome of outcomes) if (outcome !== null) yield parentJob(outcome)
     }
   }
+}
+
+function parentJob({ id, queue, state, result, error }: JobOutcome): ParentJob {
+  const read = state === 'done' && result !== null ? readable(result, `result of job ${id}`) : null
+  return { id, queue, state, result: read?.value, error }
 }

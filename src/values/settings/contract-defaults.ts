@@ -54,6 +54,7 @@ export const DEFAULTS = {
     look: 1000,
     ahead: 1000,
     groupsCounted: 10_000,
+    outcomes: 8_388_608,
   },
   sweep: {
     every: 1000,
