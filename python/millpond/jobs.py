@@ -119,12 +119,13 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Relatives:
-    """A job's place in its graph. `more`: there are more parents or children."""
+    """A job's place in its graph. `gone`: of a live job, the parents that are gone. `more`: there are more parents or children."""
 
     queue: str
     state: State
     on_dead: OnDead
     parents: Sequence[str]
+    gone: Sequence[str]
     children: Sequence[str]
     more: bool
 

@@ -57,9 +57,9 @@ export function graphRoutes({ store, pond, sweeper, queueLimit }: RouteContext):
     const jobs: object[] = []
     let bytes = 0
     for await (const parent of parentsFrom(store, id, after?.toLowerCase())) {
-      const { error, result, ...facts } = parent
+      const { error, result, queue, ...facts } = parent
       const shown = error === null ? undefined : { name: error.name, message: error.message, code: error.code }
-      jobs.push({ ...facts, ...defined({ result, error: shown }) })
+      jobs.push({ ...facts, ...defined({ queue: queue ?? undefined, result, error: shown }) })
       bytes += sizeOf(result)
       if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: parent.id }
     }

@@ -101,6 +101,7 @@ export const DEFAULTS = {
   },
   graph: {
     step: 1000,
+    look: 60_000,
     shown: 100_000,
     jobs: 5000,
     bytes: 16_777_216,

@@ -48,8 +48,10 @@ def record_of(tx: Transaction, row: sqlite3.Row) -> Record:
     bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
     error = None if row["error"] is None else JobError.from_json(row["error"])
     follows = row["follow_due"] is not None
+    # Of a job that is held for its children, the time is elsewhere.
+    held = tx.row("graphs/held_at", seq=row["seq"]) if row["state"] == "done" and row["finished_at"] is None else None
     more = {"due_at": row["follow_due"] if follows else row["due_at"], "follows": follows, "unique": unique_from(row["remember"])} | waits_of(tx, row)
-    return read(Record, dict(row), **bodies, **more, error=error, log=_log_of(row["log"]))
+    return read(Record, dict(row) | dict(held or {}), **bodies, **more, error=error, log=_log_of(row["log"]))
 
 
 def _log_of(stored: str | None) -> Sequence[str]:

@@ -12,8 +12,15 @@ import { encodedFrom } from '../wire.ts'
 export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {
     const row = statements.get('find/find', { id })
-    return row === undefined ? null : recordFrom(row, waitsOf(statements, row))
+    return row === undefined ? null : recordFrom(finished(statements, row), waitsOf(statements, row))
   })
+}
+
+/** Of a job that is held for its children, the time is elsewhere. */
+function finished(statements: Statements, row: Row): Row {
+  const { seq = null, state, finished_at } = row
+  if (state !== 'done' || finished_at !== null) return row
+  return { ...row, ...statements.get('graphs/held_at', { seq }) }
 }
 
 export function outcomes({ statements }: StoreContext, { ids }: Input<'outcomes'>): (JobOutcome | null)[] {
