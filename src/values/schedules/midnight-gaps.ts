@@ -1,6 +1,6 @@
 /**
- * Hours that a clock skips over midnight. croner lets a fixed time that does not exist fire later on the same day. Where the skipped hour is
- * the last one of its day, as in America/Nuuk, nothing is left of that day, and croner leaves the time out.
+ * Hours that a clock skips over midnight. croner lets a fixed time that does not exist fire later on the same day. Where the
+ * skipped hour is the last one of its day, as in America/Nuuk, nothing is left of that day, and croner leaves the time out.
  */
 
 const DAY = 86_400_000
