@@ -17,6 +17,7 @@ import type {
   Failure,
   FinalState,
   HoldOutcome,
+  JobOutcome,
   JobRecord,
   NewJob,
   PushOutcome,
@@ -124,6 +125,11 @@ export interface Operations {
 
   /** @returns the job; null: the store does not know it */
   find(input: { ids: readonly string[] }): Promise<(JobRecord | null)[]>
+  /**
+   * What has become of jobs, without their data. Where results are large, the answer is for the first ids alone: call again
+   * for the others.
+   */
+  outcomes(input: { ids: readonly string[] }): Promise<(JobOutcome | null)[]>
   /** Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first. */
   list(input: ListRequest): Promise<Listed>
   /** The groups of a grouped queue by name, from after `after` on, or the one named. */
@@ -201,7 +207,7 @@ export interface Capabilities {
   rates: boolean
   /** Groups take turns and have limits: `grouped`, `groupRunning`, `groupRate`, `limitGroup`, `groups`, `perGroup` of a claim. */
   groups: boolean
-  /** `find`, `ahead`. */
+  /** `find`, `outcomes`, `ahead`. */
   find: boolean
   /** `list`, `bulk`. */
   lists: boolean

@@ -110,9 +110,9 @@ begin
       and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
     when bulk.state = 'running' then 'select *, ctid as row_at, lease_until as key_at, place as place_at from running where queue = $6
       and (lease_until, place) > (coalesce($7, -1), coalesce($8, 0)) order by lease_until, place limit $9'
-    else format('select *, ctid as row_at, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10
+    else format('select *, ctid as row_at, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10 %s
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
-      order by finished_at desc, place desc limit $9', v_table) end;
+      order by finished_at desc, place desc limit $9', v_table, case v_table when 'done' then 'and segment < 8' end) end;
   v_look_at := 'select id, row_at as row, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
     || case when bulk.filter ?| '{text,data}' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at

@@ -1,5 +1,5 @@
 -- find: all there is to know about jobs.
--- In:  ids; listener: who wants to be notified when a job ends in the queues of those that go on; or null.
+-- In:  ids.
 -- Out: JSON per job that is known, in no particular order; bodies are tagged texts.
 
 -- A job's `remember`, as records have it.
@@ -25,21 +25,12 @@ language sql stable as $$
     'onDead', case when j.state = 'blocked' then (select nullif(on_dead, 'cancel') from millpond.children where id = j.id) end)
 $$;
 
-create or replace function millpond.find(ids uuid[], listener text default null) returns setof json
-language plpgsql security definer
+create or replace function millpond.find(ids uuid[]) returns setof json
+language sql stable security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
-#variable_conflict use_column
-begin
-  if find.listener is not null then
-    perform set_config('synchronous_commit', 'off', true);
-    insert into sleepers (queue, kind, listener)
-    select name, 'finished', find.listener from queues where id in (
-      select queue from waiting where id = any (find.ids) union select queue from running where id = any (find.ids))
-    on conflict do nothing;
-  end if;
-  return query select j.record from unnest(find.ids) as given(id) cross join lateral (
+  select j.record from unnest(find.ids) as given(id) cross join lateral (
     select record_of(one) as record from all_jobs as one where one.id = given.id offset 0
-  ) as j;
-end $$;
+  ) as j
+$$;

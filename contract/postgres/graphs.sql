@@ -332,26 +332,63 @@ begin
     or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
 end $$;
 
--- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored.
+-- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored. Their children still have
+-- them in `after`: a parent without a link is gone.
 create or replace function millpond.forget_links(p_ids uuid[]) returns void
-language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+language sql as $$
+  delete from millpond.links where parent = any (p_ids) and not is_open
+$$;
+
+-- Of these done jobs, those with a live child, which may ask for their results; and all others, once it has looked at 20,000 children.
+create or replace function millpond.with_live_children(p_ids uuid[]) returns uuid[]
+language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
 as $$
+declare
+  v_left integer := 20000;
+  v_live uuid[] := '{}';
+  v_id   uuid;
+  v_nth  bigint;
 begin
-  if not exists (select from millpond.links where parent = any (p_ids) and not is_open) then return; end if;
-  with gone as (
-    delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children
-  ), lost as (
-    select child, array_agg(distinct parent) as parents from gone cross join lateral unnest(children) as child group by child
+  foreach v_id in array p_ids loop
+    if v_left > 0 then
+      select nth into v_nth from (
+        select child, row_number() over () as nth from millpond.links cross join lateral unnest(children) as child
+        where parent = v_id limit v_left
+      ) as below
+      where exists (select from millpond.waiting where id = child) or exists (select from millpond.running where id = child)
+      limit 1;
+      if found then
+        v_left := v_left - v_nth;
+        v_live := v_live || v_id;
+      else
+        v_left := v_left - (select coalesce(sum(cardinality(children)), 0) from millpond.links where parent = v_id);
+        if v_left < 0 then v_live := v_live || v_id; end if;
+      end if;
+    else
+      v_live := v_live || v_id;
+    end if;
+  end loop;
+  return v_live;
+end $$;
+
+-- Done jobs of a segment leave the lists and counts, and stay for their children. Returns how many there were.
+create or replace function millpond.keep_for_children(p_segment smallint, p_ids uuid[]) returns bigint
+language plpgsql as $$
+declare
+  v_count bigint;
+begin
+  if cardinality(p_ids) = 0 then return 0; end if;
+  update millpond.segments set used = true where segment = 8 and not used;
+  with kept as (
+    update millpond.done set segment = 8 where segment = p_segment and id = any (p_ids) returning queue
+  ), noted as (
+    insert into millpond.moves (queue, segment, was, becomes, cause, count)
+    select queue, p_segment, 'done', 'gone', 'expire', count(*) from kept group by queue returning count
   )
-  update millpond.children set after = array(
-    select one.parent from unnest(after) with ordinality as one(parent, nth)
-    where one.parent <> all (lost.parents)
-      -- One that was restored waits for the new job.
-      or exists (
-        select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children) offset 0)
-    order by nth)
-  from lost where children.id = lost.child;
+  select coalesce(sum(count), 0) into v_count from noted;
+  return v_count;
 end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
@@ -374,6 +411,8 @@ declare
   v_children uuid[];
   v_open     uuid[];
   v_gone     uuid[];
+  v_kept     uuid[];
+  v_segment  smallint;
   at         millpond.link_walk;
 begin
   if not exists (select from millpond.children) and not exists (select from millpond.links)
@@ -387,6 +426,7 @@ begin
   if at.parent is null and at.child is null then
     update millpond.parents set queue = -1 where ctid = any (array(
       select ctid from millpond.parents where queue = 0 for no key update skip locked));
+    update millpond.link_walk set began_at = p_now;
   end if;
   v_parents := array(select parent from millpond.links where parent > coalesce(at.parent, v_first) order by parent limit v_most);
   v_children := array(select id from millpond.children where id > coalesce(at.child, v_first) order by id limit v_most);
@@ -402,13 +442,25 @@ begin
     then update millpond.parents set queue = 0 where queue = -1;
     end if;
   end if;
+  -- What was kept long enough, but for children that may ask for it, goes where no segment is emptied; and goes with the last of them.
+  for v_segment in select segment from millpond.segments where used and not current and segment between 0 and 7 loop
+    perform millpond.keep_for_children(v_segment, millpond.with_live_children(array(
+      select done.id from millpond.done join millpond.queues on queues.id = done.queue
+      where segment = v_segment and done.id = any (v_parents) and finished_at <= p_now - keep_done)));
+  end loop;
+  if exists (select from millpond.segments where segment = 8 and used) then
+    v_kept := array(select id from millpond.done where segment = 8 and id = any (v_parents) order by random());
+    delete from millpond.done where segment = 8 and id = any (array(
+      select unnest(v_kept) except select unnest(millpond.with_live_children(v_kept))));
+  end if;
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
   perform millpond.forget_links(array(
     select distinct parent from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent)));
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
   if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
     delete from millpond.parents where queue = -1;
-    update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
+    update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000, walked_at = began_at;
+    update millpond.segments set used = false where segment = 8 and used and not exists (select from millpond.done where segment = 8);
   else
     update millpond.link_walk set parent = coalesce(v_parents[cardinality(v_parents)], parent),
       child = coalesce(v_children[cardinality(v_children)], child), next_at = p_now;

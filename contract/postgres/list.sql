@@ -47,7 +47,7 @@ begin
     when 'done' then
       return query
         select id, finished_at, place from millpond.done
-        where queue = p_queue and (finished_at, place) < (v_key, v_place)
+        where queue = p_queue and segment < 8 and (finished_at, place) < (v_key, v_place)
         order by finished_at desc, place desc limit p_limit;
     else
       return query

@@ -102,7 +102,9 @@ begin
       update schedules set seen_at = v_now where name = item.name;
     elsif v_outcome = 'changed' then
       v_same := (was."when", was.tz) = (item.line, item.tz) and was."from" is not distinct from item.starts
-        and was.until is not distinct from item.ends;
+        and was.until is not distinct from item.ends
+        -- A time that is due already fires first.
+        or was.planned and coalesce(was.next_at <= v_now, false);
       update schedules set
         former = (array[was.version] || array_remove(was.former, item.version))[1:16], version = item.version, "when" = item.line,
         tz = item.tz, missed = item.missed, jitter = item.jitter, "from" = item.starts, until = item.ends, job = item.job,

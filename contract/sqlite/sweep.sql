@@ -71,7 +71,7 @@ select *, max(emptied, line_up, forget, promote, ahead, lost, done, dead, cancel
 -- @statement recount
 -- Reads all jobs of the database, once after they were removed by another program.
 update millpond_counts set count = (
-  select count(*) from millpond_jobs where queue = :queue and state = millpond_counts.name
+  select count(*) from millpond_jobs where queue = :queue and state = millpond_counts.name and (state <> 'done' or finished_at is not null)
 )
 where queue = :queue and kind = 'state'
 

@@ -8,7 +8,7 @@ import type { Sealer, SealPlace } from '../values/encoding/seal.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { meetsAgain } from '../values/jobs/once.ts'
-import type { Completion, Encoded, JobRecord, NewJob } from '../values/jobs/records.ts'
+import type { Completion, Encoded, JobOutcome, JobRecord, NewJob } from '../values/jobs/records.ts'
 import type { JobFilter } from '../values/operations/requests.ts'
 import type { Declaration, ScheduleRecord } from '../values/schedules/records.ts'
 
@@ -35,16 +35,20 @@ export function sealed(store: Store, sealer: Sealer): Store {
   const completed = (queue: string, items: readonly Completion[]) =>
     items.map((item) => ({ ...item, result: sealPart('result', item.result, { queue, id: item.id }) }))
 
-  function opened<Kind extends JobRecord>(record: Kind): Kind {
-    const { data, error } = record
+  function openedOutcome<Kind extends JobOutcome>(outcome: Kind): Kind {
+    const { result, error } = outcome
     return {
-      ...record,
-      data: openData(data, record, record.key),
-      progress: openPart('progress', record.progress, record),
-      result: openPart('result', record.result, record),
-      error: error === null ? null : sealer.openError(error, record),
+      ...outcome,
+      result: openPart('result', result, outcome),
+      error: error === null ? null : sealer.openError(error, outcome),
     }
   }
+
+  const opened = <Kind extends JobRecord>(record: Kind): Kind => ({
+    ...openedOutcome(record),
+    data: openData(record.data, record, record.key),
+    progress: openPart('progress', record.progress, record),
+  })
 
   /** The data of a schedule are sealed to its name. A process that cannot open them may change its line: they stay as they are. */
   function declared(declaration: Declaration): Declaration {
@@ -113,6 +117,8 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
+    outcomes: async (input) =>
+      (await operations.outcomes(input)).map((outcome) => (outcome === null ? null : openedOutcome(outcome))),
     declare: ({ schedules }) => operations.declare({ schedules: schedules.map(declared) }),
     schedules: async (input) => (await operations.schedules(input)).map(openedSchedule),
     sweep: async (input) => {

@@ -44,7 +44,7 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     limitGroup({ queue: 'g', group: 'a', limits: null }),
     groups({ queue: 'g', limit: 1 }),
   ],
-  find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
+  find: ({ find, outcomes, ahead }) => [find({ ids: [newId()] }), outcomes({ ids: [newId()] }), ahead({ id: newId() })],
   lists: ({ list, bulk }) => [
     list({ queue: 'q', state: 'waiting', limit: 1 }),
     bulk({ queue: 'q', state: 'waiting', change: { kind: 'cancel' }, limit: 0 }),

@@ -365,9 +365,10 @@ export class Model extends ModelJobs {
     this.settle()
     promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
-      return job.finishedAt !== null && job.finishedAt + this.keep(job.queue, job.state) <= this.now
+      return job.finishedAt !== null && !job.isKept && job.finishedAt + this.keep(job.queue, job.state) <= this.now
     })
-    this.jobs = this.jobs.filter((job) => !expired.includes(job))
+    for (const job of expired) job.isKept = job.state === 'done' && this.graph.hasLiveChild(job.id)
+    this.jobs = this.jobs.filter((job) => !expired.includes(job) || job.isKept)
     const timed = this.jobs.filter((job) => job.state === 'scheduled' && !job.follows)
     const due = timed.map((job) => job.dueAt - this.now)
     const nextDue = due.length === 0 ? null : Math.min(...due)

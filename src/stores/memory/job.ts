@@ -158,6 +158,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
 export class Links {
   /** That are in the store, by id. */
   readonly parents = new Map<string, Job>()
+  /** Ids of those that were, while this job lives. */
+  readonly gone = new Set<string>()
   /** In the order in which the links were made. */
   readonly children = new Set<Job>()
   /** The ids of those that it waits for. A restored job may wait for one that is not in the store. Empty: it is not blocked. */

@@ -2,7 +2,6 @@
 import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
 import { apart, Lanes, type Parts, type Sent } from './held.ts'
-import { type LookUps, lookUpsOf } from './look-ups.ts'
 import { Notifier } from './notifier.ts'
 import { type Pushes, pushesOf } from './pushes.ts'
 import type { Settings } from './settings.ts'
@@ -11,7 +10,6 @@ export class StoreContext {
   readonly calls: Calls
   readonly notifier: Notifier
   readonly pushes: Pushes
-  readonly lookUps: LookUps
   readonly #lanes: Lanes<Sent, unknown>
   /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
   recorded: Promise<unknown> = Promise.resolve()
@@ -26,7 +24,6 @@ export class StoreContext {
     this.calls = new Calls(database, schema, deadline, clock)
     this.notifier = new Notifier(this.calls, polling)
     this.pushes = pushesOf(this.calls, this.notifier)
-    this.lookUps = lookUpsOf(this.calls, this.notifier)
     this.#lanes = new Lanes(
       this.calls,
       () => [],

@@ -8,6 +8,7 @@ import type {
   Encoded,
   Hold,
   HoldOutcome,
+  JobOutcome,
   JobRecord,
   NewJob,
   PushOutcome,
@@ -139,6 +140,15 @@ type Rarely = 'unique' | 'waitsFor' | 'onDead'
 export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely> & {
   data: string
 } & { [Name in Rarely]?: JobRecord[Name] | null } & Record<'progress' | 'result' | 'error' | 'log', string | null>
+
+/** An outcome, with its result as a tagged text. */
+export type TaggedOutcome = Omit<JobOutcome, 'result' | 'error'> & Record<'result' | 'error', string | null>
+
+export const storedOutcomeFrom = ({ result, error, ...outcome }: TaggedOutcome): JobOutcome => ({
+  ...outcome,
+  result: orNull(result, untagged),
+  error: orNull(error, storedErrorFromJson),
+})
 
 /** For `restore`. */
 export function taggedFrom({ data, progress, result, error, log, ...job }: JobRecord): TaggedRecord {

@@ -207,6 +207,9 @@ export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale'
  */
 export type ExtendOutcome = 'ok' | 'held' | 'stale' | 'cancelled'
 
+/** What has become of a job. */
+export type JobOutcome = Pick<JobRecord, 'id' | 'queue' | 'state' | 'attempt' | 'attempts' | 'result' | 'error'>
+
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
 export interface JobRecord {
   id: string

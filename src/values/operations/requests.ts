@@ -257,8 +257,10 @@ export interface Relatives {
   queue: string
   state: JobState
   onDead: OnDead
-  /** The jobs that it waits or waited for, by id. Those that are gone may be missing. */
+  /** The jobs that it waits or waited for, by id, without those that are gone. */
   parents: string[]
+  /** Of a live job: the parents that are gone, by id. */
+  gone: string[]
   /** The jobs that wait or waited for it, by id. */
   children: string[]
   /** There are more parents or children. */

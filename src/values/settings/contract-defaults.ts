@@ -54,6 +54,7 @@ export const DEFAULTS = {
     look: 1000,
     ahead: 1000,
     groupsCounted: 10_000,
+    outcomes: 8_388_608,
   },
   sweep: {
     every: 1000,
@@ -100,6 +101,7 @@ export const DEFAULTS = {
   },
   graph: {
     step: 1000,
+    look: 60_000,
     shown: 100_000,
     jobs: 5000,
     bytes: 16_777_216,

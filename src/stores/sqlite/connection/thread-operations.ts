@@ -8,7 +8,7 @@ import { claim } from '../operations/claim.ts'
 import { configure, limitGroup, settings } from '../operations/configure.ts'
 import { complete, fail, release } from '../operations/end.ts'
 import { extend } from '../operations/extend.ts'
-import { ahead, find } from '../operations/find.ts'
+import { ahead, find, outcomes } from '../operations/find.ts'
 import { groups, list } from '../operations/list.ts'
 import { push } from '../operations/push.ts'
 import { relatives } from '../operations/relatives.ts'
@@ -25,7 +25,7 @@ export const OPERATIONS = {
   ...{ configure, limitGroup, settings },
   ...{ push, claim, complete, fail, release, extend, sweep },
   ...{ cancel, update, requeue, remove, bulk, restore },
-  ...{ find, list, groups, ahead, relatives },
+  ...{ find, outcomes, list, groups, ahead, relatives },
   ...{ stats, record, heartbeat, workers },
   ...{ declare, schedules, pauseSchedule, removeSchedule, fire },
 }
@@ -43,6 +43,7 @@ export const READING: ReadonlySet<string> = new Set([
     'groups',
     'heartbeat',
     'list',
+    'outcomes',
     'relatives',
     'schedules',
     'settings',
