@@ -1,6 +1,6 @@
 /**
- * What a shared call does about a lock that another transaction holds. It waits for 200 ms at the most. Then its items go in halves, until the
- * one that waits is found. That one goes alone, with all of the time that a call has, and later items that need the same wait for it.
+ * What a shared call does about a lock that another transaction holds. It waits for 200 ms at the most. Then its items go in halves, until
+ * the one that waits is found. That one goes alone, with all of the time that a call has. Later items that need the same wait for it.
  *
  *   shared call ──held──► halves ──held──► alone ──answer──► those that waited go on
  *                                            └──deadline──► StoreBusy, which tells who holds it; for those that waited, too
