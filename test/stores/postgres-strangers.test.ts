@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { isMillpondError, Millpond } from '../../src/index.ts'
+import { toMillpondError } from '../../src/stores/postgres/errors.ts'
 import { missingReason } from '../servers/shared.ts'
 import { until } from '../support/until.ts'
 import { dropSchema, newSchema, urlOf } from './postgres-fixture.ts'
@@ -89,4 +90,15 @@ describe('beside a transaction of the application', { skip: missingReason('postg
       assert.equal(new Set(answers.map(({ id }) => id)).size, 1)
       assert.notEqual(other.id, answers[0]?.id)
     }))
+})
+
+test('a call that reached its deadline blames no other transaction, whatever language the server speaks', () => {
+  for (const said of ['canceling statement due to statement timeout', 'storniere Anfrage wegen Zeitüberschreitung']) {
+    const { code, message } = toMillpondError(Object.assign(new Error(said), { code: '57014' }))
+    assert.equal(code, 'StoreBusy')
+    assert.match(message, /at its deadline/)
+    assert.doesNotMatch(message, /another transaction/)
+  }
+  const held = toMillpondError(Object.assign(new Error('lock not available'), { code: '55P03' }))
+  assert.match(held.message, /another transaction/)
 })

@@ -60,9 +60,10 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
     'the schema of Millpond is not there, or was made by another version: open the pond anew, which installs it',
   ],
   [
+    // Whatever language the server speaks.
     /^57014/,
-    /statement timeout/,
-    'the server gave the call up at its deadline, three quarters of `timeout`; nothing was changed. It had too much to do, or waited',
+    /./,
+    'the server gave the call up at its deadline, three quarters of `timeout`, or was told to. It had too much to do, or waited',
   ],
   [/^MP004/, /./, 'the claim took longer than half its lease and was undone: its jobs still wait'],
   [/^25006/, /./, 'the transaction or the server is read-only'],

@@ -1,6 +1,6 @@
 /**
- * What a shared call does about a lock that another transaction holds. It waits for `HURRY` alone. Then its items go in halves, until the
- * one that waits is found. That one goes alone, with all of the time that a call has, and later items that need the same wait for it.
+ * What a shared call does about a lock that another transaction holds. It waits for 200 ms at the most. Then its items go in halves, until
+ * the one that waits is found. That one goes alone, with all of the time that a call has. Later items that need the same wait for it.
  *
  *   shared call ──held──► halves ──held──► alone ──answer──► those that waited go on
  *                                            └──deadline──► StoreBusy, which tells who holds it; for those that waited, too
@@ -43,17 +43,17 @@ export async function apart<Item, Answer, Out>(
   { sent, read, held }: Parts<Item, Answer, Out>,
 ): Promise<Out[]> {
   const said: (readonly Out[] | Promise<readonly Out[]>)[] = []
-  const send = async (some: readonly Item[]): Promise<void> => {
+  const send = async (some: readonly Item[], isHalf: boolean): Promise<void> => {
     const call = sent(some)
     try {
-      said.push(read(await calls.shared<Answer>(...call), some))
+      said.push(read(await calls.shared<Answer>(...call, isHalf), some))
     } catch (error) {
       if (!isHeld(error)) {
         said.push(failed(error))
       } else if (some.length > 1) {
         const middle = Math.ceil(some.length / 2)
-        await send(some.slice(0, middle))
-        await send(some.slice(middle))
+        await send(some.slice(0, middle), true)
+        await send(some.slice(middle), true)
       } else if (held === undefined) {
         const alone = lanes.send(call).then((answer) => read(answer as Answer, some))
         alone.catch(() => {})
@@ -61,7 +61,7 @@ export async function apart<Item, Answer, Out>(
       } else said.push([held])
     }
   }
-  await send(items)
+  await send(items, false)
   await Promise.allSettled(said)
   return (await Promise.all(said)).flat()
 }
