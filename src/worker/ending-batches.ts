@@ -14,7 +14,7 @@ import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 import { substituteFor, type Untold } from './ending.ts'
 
-export type EndingOutcome = HoldOutcome | FailOutcome
+export type EndingOutcome = HoldOutcome | Exclude<FailOutcome, 'full'>
 
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
@@ -102,12 +102,13 @@ export class EndingBatches {
     let failure: MillpondError | undefined
     const tell = async <Kind extends Untold>(
       endings: Kind[],
-      call: (endings: readonly Kind[]) => Promise<EndingOutcome[]>,
+      call: (endings: readonly Kind[]) => Promise<(HoldOutcome | FailOutcome)[]>,
     ) => {
       if (endings.length === 0) return
-      const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
+      const outcomes = await splitting<Kind, HoldOutcome | FailOutcome>(endings, call, 'telling how attempts ended')
       for (const [index, ending] of endings.entries()) {
-        const outcome = outcomes[index] ?? 'stale'
+        const given = outcomes[index] ?? 'stale'
+        const outcome = given === 'full' ? noRoom() : given
         if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
         else {
@@ -152,3 +153,6 @@ export class EndingBatches {
     this.#retryIn = Math.min(this.#retryIn * 2, LAST_RETRY)
   }
 }
+
+const noRoom = (): MillpondError =>
+  new MillpondError('StoreFull', 'the store has no room for a dead job; it is told again until there is')

@@ -196,8 +196,11 @@ export interface Extension extends Hold {
 
 /** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
 export type HoldOutcome = 'ok' | 'stale'
-/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
-export type FailOutcome = 'retry' | 'dead' | 'stale'
+/**
+ * `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. `full`, of
+ * RabbitMQ: there is no room for the dead job; the claim holds as before.
+ */
+export type FailOutcome = 'retry' | 'dead' | 'stale' | 'full'
 /**
  * `held`: another transaction has the job, and nothing was changed.
  * `cancelled`: stale, because a cancel has ended this claim.
