@@ -51,7 +51,7 @@ export class Settlement {
   /** @returns an outcome per ending; `error`: `problems` has it */
   async tell<Item extends { id: string }, Outcome extends string>(
     endings: readonly (Item | Unsendable)[],
-    call: (items: readonly Item[]) => Promise<readonly Outcome[]>,
+    call: (items: readonly Item[]) => Promise<readonly (Outcome | MillpondError)[]>,
   ): Promise<(Outcome | 'error')[]> {
     const problems: Problem[] = []
     this.#problems.push(problems)

@@ -14,7 +14,8 @@ import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 import { substituteFor, type Untold } from './ending.ts'
 
-export type EndingOutcome = HoldOutcome | FailOutcome
+export type EndingOutcome = HoldOutcome | Exclude<FailOutcome, 'full'>
+type Answer = HoldOutcome | FailOutcome
 const WHAT = 'telling how attempts ended'
 
 /** In milliseconds. */
@@ -108,13 +109,14 @@ export class EndingBatches {
     let failure: MillpondError | undefined
     const tell = async <Kind extends Untold>(
       endings: Kind[],
-      call: (input: Endings<Kind>) => Promise<readonly EndingOutcome[]>,
+      call: (input: Endings<Kind>) => Promise<readonly Answer[]>,
     ) => {
       if (endings.length === 0) return
       const send = (items: readonly Kind[]) => call({ queue, items, deferred: true })
-      const outcomes = await splitting<Kind, EndingOutcome>(endings, send, WHAT)
+      const outcomes = await splitting<Kind, Answer>(endings, send, WHAT)
       for (const [index, ending] of endings.entries()) {
-        const outcome = outcomes[index] ?? 'stale'
+        const given = outcomes[index] ?? 'stale'
+        const outcome = given === 'full' ? noRoom() : given
         if (outcome === 'held') void this.#writeAlone(ending, () => call({ queue, items: [ending] }))
         else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
@@ -147,9 +149,10 @@ export class EndingBatches {
   }
 
   /** Never rejects. Where it waited in vain, the ending goes with the next batch. */
-  async #writeAlone(ending: Untold, call: () => Promise<readonly EndingOutcome[]>): Promise<void> {
+  async #writeAlone(ending: Untold, call: () => Promise<readonly Answer[]>): Promise<void> {
     this.#held.add(ending)
-    const [outcome = 'stale'] = await splitting<Untold, EndingOutcome>([ending], call, WHAT)
+    const [given = 'stale'] = await splitting<Untold, Answer>([ending], call, WHAT)
+    const outcome = given === 'full' ? noRoom() : given
     this.#held.delete(ending)
     if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
     else if (isRefusal(outcome)) this.#refused(ending, outcome)
@@ -188,3 +191,6 @@ export class EndingBatches {
     this.#retryIn = Math.min(this.#retryIn * 2, LAST_RETRY)
   }
 }
+
+const noRoom = (): MillpondError =>
+  new MillpondError('StoreFull', 'the store has no room for a dead job; it is told again until there is')

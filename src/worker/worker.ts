@@ -19,7 +19,7 @@ import { HistogramRecorder, type HistogramSlice } from '../values/figures/histog
 import type { PondEmitter } from '../values/jobs/events.ts'
 import { newId } from '../values/jobs/ids.ts'
 import { parentsOf } from '../values/jobs/parent-jobs.ts'
-import type { Claimed, Encoded, FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
+import type { Claimed, Encoded } from '../values/jobs/records.ts'
 import { needs } from '../values/operations/capabilities.ts'
 import type { Lane } from '../values/operations/requests.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from '../values/options/close-options.ts'
@@ -32,7 +32,7 @@ import { batchRunner } from './batch-runner.ts'
 import { type BatchSettings, batchSlots } from './batch-slots.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { type Ending, released, type Untold } from './ending.ts'
-import { EndingBatches } from './ending-batches.ts'
+import { EndingBatches, type EndingOutcome } from './ending-batches.ts'
 import type { Isolated } from './isolated/index.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
@@ -344,7 +344,7 @@ export class Worker implements AsyncDisposable {
     this.#planFlushAndClaim()
   }
 
-  #endingAnswered(ending: Ending, outcome: HoldOutcome | FailOutcome): void {
+  #endingAnswered(ending: Ending, outcome: EndingOutcome): void {
     const isLate = ending.kind !== 'release' && ending.attempt.endedAt >= this.#closedAt
     if (isLate && outcome !== 'stale') this.#finished++
     if (ending.kind === 'complete' && outcome !== 'stale') this.#owner.completed(ending.id, ending.result)

@@ -353,6 +353,52 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }, 'all of them are there again')
   })
 
+  test('a dead job that a limit of length refuses keeps its claim until there is room; the others end', async (t) => {
+    const broker = await server()
+    const store = await open(`${broker.url}?prefix=${freshPrefix()}-full`, {})
+    atEnd(t, () => store.close())
+    const fail = (jobs: readonly ClaimedJob[]) => {
+      const items = jobs.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: 0 }))
+      return store.operations.fail({ queue: 'q', items })
+    }
+    const claimed = async (count: number): Promise<ClaimedJob[]> => {
+      const jobs: ClaimedJob[] = []
+      await until(async () => {
+        const request = { queue: 'q', worker: 'w', limit: count, lease: null }
+        jobs.push(...(await store.operations.claim(request)).jobs)
+        return jobs.length >= count
+      }, 'all are claimed')
+      return jobs
+    }
+    const limit = (most: number) => {
+      const texts = ['/', 'full', '-full.jobs.q.dead$', `{"max-length": ${most}}`]
+      const args = texts.map((text) => `<<${JSON.stringify(text)}>>`)
+      return broker.call('rabbit_policy', 'parse_set', ...args, '0', '<<"queues">>', '<<"test">>')
+    }
+    const once = { attempts: 1 }
+    await store.operations.push({ jobs: [newJob(once)] })
+    await fail(await claimed(1))
+    await limit(1)
+    let filler: ClaimedJob[] = []
+    await until(async () => {
+      if (filler.length === 0) {
+        await store.operations.push({ jobs: [newJob(once)] })
+        filler = await claimed(1)
+      }
+      const [outcome] = await fail(filler).catch(() => ['full'])
+      if (outcome !== 'full') filler = []
+      return outcome === 'full'
+    }, 'the line is full')
+    await store.operations.push({ jobs: [...newJobs(5, once), ...newJobs(5)] })
+    const jobs = await claimed(10)
+    const expected = jobs.map(({ attempts }) => (attempts === 1 ? 'full' : 'retry'))
+    assert.deepEqual(await fail(jobs), expected)
+    await limit(1_000_000)
+    const left = [...filler, ...jobs.filter(({ attempts }) => attempts === 1)]
+    await until(async () => !(await fail(left.slice(0, 1))).includes('full'), 'there is room')
+    assert.deepEqual(await fail(left), ['stale', ...Array(5).fill('dead')])
+  })
+
   test('a worker hears of new lines again after somebody deleted the queue by which it does', async (t) => {
     const broker = await server()
     const prefix = freshPrefix()

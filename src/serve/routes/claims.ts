@@ -79,6 +79,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       answer: { description: 'The store knows.', schema: schemas.failedJob },
       handle: async (queue, id, body) => {
         const [outcome = 'stale'] = await fail(queue, [{ id, fence: body.fence, ...failureOf(body) }])
+        if (outcome instanceof MillpondError) throw outcome
         return outcome === 'stale' ? undefined : { id, outcome }
       },
     }),
@@ -159,7 +160,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
   async function fail(queue: string, failures: readonly Failure[]) {
     const outcomes = await store.operations.fail({ queue, items: failures })
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
-    return outcomes
+    return outcomes.map((outcome) => {
+      if (outcome !== 'full') return outcome
+      return new MillpondError('StoreFull', 'the store has no room for a dead job; its claim holds')
+    })
   }
 
   /** Records the waits; only the worker knows how long a job ran. No answer depends on it. */

@@ -19,7 +19,7 @@ import type { ClaimRequest, Hold } from '../../values/jobs/records.ts'
 import type { Totals } from '../../values/operations/requests.ts'
 import { isError } from '../../values/runtime/realms.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import { isDenied, refused, toMillpondError } from './errors.ts'
+import { isDenied, toMillpondError } from './errors.ts'
 import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
 import { sendBack, type Traffic } from './traffic.ts'
 import { type Arrived, arrivedOf, copyOf } from './wire.ts'
@@ -153,7 +153,6 @@ export class Source {
    * it stored anything, they hold as before. If it may have stored something, the connection is closed.
    * @param act resolves to what is said of each
    * @returns `stale`: it does not hold, another call ends it, or it was lost meanwhile
-   * @throws StoreFull where a limit refuses some of them: they hold as before, the others have ended
    */
   async end<Item extends Hold, Outcome>(
     items: readonly Item[],
@@ -174,9 +173,7 @@ export class Source {
     })
     const ended = await this.#acknowledge(held.map(({ delivery }) => delivery))
     if (this.#consumers.size === 0) this.#traffic.bells.ring('work', this.queue)
-    const kept = held.filter(({ delivery }) => delivery.after === 'keep')
-    for (const { delivery } of kept) delivery.isEnding = false
-    if (kept.length > 0) throw refused(this.#traffic.settings.where)
+    for (const { delivery } of held) if (delivery.after === 'keep') delivery.isEnding = false
     return found.map((each) => (each !== undefined && ended.has(each.delivery) ? outcomeOf(each) : 'stale'))
   }
 
@@ -309,9 +306,10 @@ export class Source {
     const [{ isForeign } = { isForeign: undefined }] = deliveries
     if (isForeign === undefined) return []
     return this.#channelOf(isForeign).run(async (channel) => {
-      const over = new Set(deliveries.filter((each) => this.#deliveries.has(each) && each.after !== 'keep'))
-      const done = [...over].filter(({ after }) => after === 'forget')
-      for (const delivery of over) {
+      const open = deliveries.filter((each) => this.#deliveries.has(each))
+      const done = open.filter(({ after }) => after === 'forget')
+      for (const delivery of open) {
+        if (delivery.after === 'keep') continue
         if (typeof delivery.after === 'number') this.#again(delivery, delivery.after)
         else this.#forget(delivery)
         if (delivery.after === 'giveBack') channel.nack(delivery.message, false, true)
@@ -324,7 +322,7 @@ export class Source {
       if (last !== undefined) channel.ack(last, true)
       for (const message of messages.slice(first.length)) channel.ack(message)
       await channel.prefetch(1)
-      return [...over]
+      return open
     })
   }
 

@@ -199,8 +199,11 @@ export interface Extension extends Hold {
  * transaction has what the job needs, and nothing was changed.
  */
 export type HoldOutcome = 'ok' | 'held' | 'stale'
-/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. */
-export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale'
+/**
+ * `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. `full`, of RabbitMQ: there is no
+ * room for the dead job; the claim holds as before.
+ */
+export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale' | 'full'
 /**
  * `held`: another transaction has the job, and nothing was changed.
  * `cancelled`: stale, because a cancel has ended this claim.
