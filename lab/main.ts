@@ -23,6 +23,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   keys: async () => play(program, (await import('./keys/experiment.ts')).keys, args),
   graphs: async () => play(program, (await import('./graphs/experiment.ts')).graphs, args),
   slowlog: async () => play(program, (await import('./slowlog/experiment.ts')).slowlog, args),
+  horizon: async () => play(program, (await import('./horizon/experiment.ts')).horizon, args),
   idle: async () => play(program, (await import('./idle/experiment.ts')).idle, args),
   metrics: async () => play(program, (await import('./metrics/experiment.ts')).metrics, args),
   isolation: async () => play(program, (await import('./isolation/experiment.ts')).isolation, args),
