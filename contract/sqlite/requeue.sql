@@ -1,7 +1,8 @@
 -- requeue: dead or cancelled jobs get another life.
 -- In:  ids, one at a time; or queue and limit: its dead ones, longest dead first; until: only those that were dead at this time, null: all.
 -- Out: of `requeue`, changes = 1: it waits again. changes = 0: a live job has its key; it stays as it is.
--- In a queue whose `graphs` is 1, run graphs/reopen and graphs/block_again for those that wait again. Then run limits/line_up_groups and limits/line_up after it in a grouped queue.
+-- In a queue whose `graphs` is 1, run graphs/reopen and graphs/block_again for those that wait again. Then, in a grouped queue, run
+-- limits/line_up_groups and limits/line_up.
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look
