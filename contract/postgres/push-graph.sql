@@ -186,6 +186,45 @@ begin
   from unnest(p_parents) as given(id) where 'pushed ' || id <> all (p_outcomes);
 end $$;
 
+-- Jobs are about to come back: they wait for those of their parents that live, or come back with them. Pairs of such a job and a parent.
+-- Their links from before are closed, and those to these parents are made anew.
+create or replace function millpond.open_again(p_ids uuid[], out child uuid[], out parent uuid[])
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_parents uuid[];
+begin
+  child := '{}';
+  parent := '{}';
+  v_parents := array(
+    select distinct unnest(job.after[:]) from millpond.children as job join millpond.retired on retired.id = job.id
+    where job.id = any (p_ids) and retired.place = job.place order by 1);
+  if cardinality(v_parents) = 0 then return; end if;
+  perform millpond.hold_parents(v_parents);
+  perform from millpond.links where links.parent = any (v_parents) and is_open order by links.parent for update;
+  -- In a statement of its own: it sees what was committed before the rows were locked.
+  select coalesce(array_agg(job.id), '{}'), coalesce(array_agg(one.id), '{}') into child, parent
+  from millpond.children as job join millpond.retired on retired.id = job.id and retired.place = job.place
+  cross join lateral unnest(job.after[:]) as one(id)
+  where job.id = any (p_ids)
+    and exists (select from millpond.links where links.parent = one.id and job.id = any (links.children))
+    and (one.id = any (p_ids) or exists (select from millpond.waiting where waiting.id = one.id)
+      or exists (select from millpond.running where running.id = one.id));
+  update millpond.links set is_open = cardinality(closed.rest) > 0, remaining = closed.rest from (
+    select ctid as row_at, array(select unnest(coalesce(remaining, children)) except select unnest(p_ids)) as rest
+    from millpond.links where links.parent = any (v_parents) and is_open and coalesce(remaining, children) && p_ids
+  ) as closed where links.ctid = closed.row_at;
+  insert into millpond.links (parent, children, is_open)
+  select parents.id, array_agg(children.id), true
+  from unnest(open_again.parent, open_again.child) as pair(parent, child)
+  cross join lateral (select pair.parent as id) as parents cross join lateral (select pair.child as id) as children group by parents.id;
+  update millpond.children as job set is_blocked = true, waits_for = own.count from (
+    select pair.child as id, count(*)::integer as count from unnest(open_again.child) as pair(child) group by pair.child
+  ) as own where job.id = own.id;
+end $$;
+
 create or replace function millpond.push_graph(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null,
   whole boolean default false

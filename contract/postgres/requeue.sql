@@ -24,6 +24,10 @@ declare
   v_name   text;
   v_line   integer;
   v_count  integer;
+  v_back   uuid[];
+  v_child  uuid[];
+  v_parent uuid[];
+  v_blocked uuid[];
 begin
   requeue.at := v_now;
   requeue.queues := '{}';
@@ -71,6 +75,13 @@ begin
       ) as job order by job.queue, job.key, nth
       on conflict do nothing;
   end if;
+  v_back := array(
+    select id from unnest(v_ids) as given(own) cross join lateral (
+      select id, queue, key from retired where retired.id = given.own offset 0
+    ) as job
+    where key is null or exists (select from keys where keys.queue = job.queue and keys.key = job.key and keys.id = job.id offset 0));
+  select * into v_child, v_parent from open_again(v_back);
+  v_blocked := array(select distinct unnest(v_child));
   for v_queue, v_name in
     select id, name from unnest(v_queues) as given(own) cross join lateral (
       select id, name from millpond.queues where queues.id = given.own offset 0
@@ -78,25 +89,26 @@ begin
   loop
     v_line := line_back(v_queue);
     with gone as (
-      delete from retired as job where id = any (v_ids) and queue + 0 = v_queue
-        and (key is null or exists (select from keys where keys.queue = job.queue and keys.key = job.key and keys.id = job.id offset 0))
-      returning *
+      delete from retired where id = any (v_back) and queue + 0 = v_queue returning *, id = any (v_blocked) as waits
     ), back as (
-      insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
-        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember)
-      select place, pushed_at, v_now, timeout, id, queue, fence, attempts, priority, cost, v_line, key, "group", trace,
-        encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember
+      insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group",
+        trace, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember)
+      select place, pushed_at, v_now, timeout, id, queue, fence, attempts, priority, cost, case when waits then 0 else v_line end,
+        case when waits then 'blocked' else 'waiting' end, key, "group",
+        trace, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, log, remember
       from gone
     ), arrived as (
       insert into arrivals (queue, groups)
-      select v_queue, array_agg(distinct coalesce("group", '')) from gone where v_line = -1 having count(*) > 0
+      select v_queue, array_agg(distinct coalesce("group", '')) from gone where v_line = -1 and not waits having count(*) > 0
     ), moved as (
       insert into moves (queue, segment, was, becomes, cause, count)
-      select v_queue, -1, state, 'waiting', 'requeue', count(*) from gone group by state
+      select v_queue, -1, state, case when waits then 'blocked' else 'waiting' end, 'requeue', count(*) from gone group by state, waits
     )
     select count(*) into v_count from gone;
     requeue.queues := requeue.queues || array_fill(v_name, array[v_count]);
   end loop;
+  -- A parent may be ending at this moment.
+  if cardinality(v_parent) > 0 then perform note_parents(v_parent, '{}'); end if;
   foreach v_name in array array(select distinct unnest(requeue.queues)) loop
     perform ring('work', v_name);
   end loop;

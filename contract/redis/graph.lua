@@ -65,7 +65,7 @@ local LIVE = { blocked = true, scheduled = true, waiting = true, running = true 
 local function are_live(ids)
   local live = {}
   for i, state in ipairs(hmget(K.states, ids)) do
-    if state then live[i] = LIVE[cmsgpack.unpack(state)[1]] else live[i] = redis.call('HEXISTS', K.jobs, ids[i]) == 1 end
+    if state then live[i] = LIVE[cmsgpack.unpack(state)[1]] or false else live[i] = redis.call('HEXISTS', K.jobs, ids[i]) == 1 end
   end
   return live
 end

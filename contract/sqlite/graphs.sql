@@ -1,6 +1,6 @@
 -- graphs: jobs that wait for others, their parents: contract/graphs.md.
 -- In:  jobs by their places (`seq`), in JSON lists. `ended`: lists of parent, after, until and id: the links of a parent to the children
---      with after < seq <= until. open: 1, or 2 with onDead `run`; 0 of a link that is closed.
+--      with after < seq <= until. open: 1, or 2 with onDead `run`; of a link that is closed, that below 0.
 -- Out: rows of jobs and links.
 -- Invariant: only queues whose `graphs` is 1 have jobs with links. The others run nothing of this. A blocked job has an open link.
 
@@ -62,7 +62,7 @@ from json_each(:ended) as given cross join millpond_links as link
 limit :limit
 
 -- @statement close
-update millpond_links set open = 0
+update millpond_links set open = -open
 where (parent, child) in (
   select link.parent, link.child
   from json_each(:ended) as given cross join millpond_links as link
@@ -87,8 +87,27 @@ where (parent, child) in (
   select link.parent, link.child
   from json_each(:ended) as given cross join millpond_links as link
     on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
-  where open = 0
+  where open <= 0
 )
+
+-- @statement reopen
+-- In: children, which have just come back. Their links to live parents are open, all others are closed.
+update millpond_links set open = iif(
+  exists (
+    select 1 from millpond_jobs as job where job.seq = parent and job.state in ('blocked', 'scheduled', 'waiting', 'running')
+  ), max(abs(open), 1), -abs(open)
+)
+where (parent, child) in (
+  select link.parent, link.child
+  from json_each(:children) as given cross join millpond_links as link indexed by millpond_parents on link.child = given.value
+)
+
+-- @statement block_again
+-- After `reopen`: those that wait for others.
+update millpond_jobs set state = 'blocked', line = null
+where seq in (select value from json_each(:children)) and state = 'waiting'
+  and exists (select 1 from millpond_links indexed by millpond_parents where child = seq and open > 0)
+returning queue
 
 -- @statement cancel
 -- In: children, error (JSON). Those that are blocked. In a queue whose `once` is 1, a follower of the key may be due: once/follower.

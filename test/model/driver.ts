@@ -238,7 +238,7 @@ export class Driver {
     const { requeued: count } = await this.#store.operations.requeue({ queue, limit })
     assert.ok(count <= limit, 'requeue keeps to its limit')
     const found = await this.#store.operations.find({ ids: dead })
-    const ids = dead.filter((_, i) => found[i]?.state === 'waiting')
+    const ids = dead.filter((_, i) => found[i]?.state === 'waiting' || found[i]?.state === 'blocked')
     same(count, ids.length)
     same(this.#model.requeue({ ids }).requeued, count)
     same(this.#model.requeue({ queue, limit: limit - count }).requeued, 0)

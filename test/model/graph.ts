@@ -6,6 +6,8 @@ interface Link {
   parent: string
   child: ModelJob
   open: boolean
+  /** The child was pushed with onDead `run`. */
+  runs?: boolean
   /** The parent was not there when the link was made. */
   early?: boolean
   /** The parent was there, and is not any more: a job that has its id now is another one. `perhaps`: the child has ended since. */
@@ -31,7 +33,8 @@ export class ModelGraph {
     const isFailed = ([, state]: [string, JobState | undefined]) => state === 'dead' || state === 'cancelled'
     const isOpen = ([, state]: [string, JobState | undefined]) => state !== 'done' && !isFailed(['', state])
     for (const each of states) {
-      this.links.push({ parent: each[0], child, open: isOpen(each), early: each[1] === undefined })
+      const early = each[1] === undefined
+      this.links.push({ parent: each[0], child, open: isOpen(each), runs: onDead === 'run', early })
     }
     if (this.#count(child) === 0 && !(onDead === 'cancel' && states.some(isFailed))) return false
     child.state = 'blocked'
@@ -61,6 +64,19 @@ export class ModelGraph {
   close(link: Link): number {
     link.open = false
     return this.#count(link.child)
+  }
+
+  /** A job has come back. @returns whether it waits for parents that live */
+  reopen(child: ModelJob, find: (id: string) => ModelJob | undefined): boolean {
+    for (const link of this.links) {
+      const parent = find(link.parent)
+      if (link.child === child && !link.gone && parent !== undefined && live(parent)) link.open = true
+    }
+    if (this.awaitedBy(child).length === 0) return false
+    child.state = 'blocked'
+    if (this.links.some((link) => link.child === child && link.runs)) child.onDead = 'run'
+    this.#count(child)
+    return true
   }
 
   /** It is not blocked any more. */

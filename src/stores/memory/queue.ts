@@ -221,6 +221,15 @@ export class MemoryQueue {
     this.waiting.putBack(job)
   }
 
+  /** A job that has just come back waits for others. */
+  block(job: Job): void {
+    this.#leave(job)
+    job.state = 'blocked'
+    let before = this.blocked.last
+    while (before !== null && before.place > job.place) before = before.prev
+    this.blocked.insertAfter(before, job)
+  }
+
   /** A running job is to be tried again at its `dueAt`, or one that was blocked is due later. */
   schedule(job: Job): void {
     this.#leave(job)

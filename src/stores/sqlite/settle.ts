@@ -181,7 +181,7 @@ function close(context: StoreContext, looked: ReadonlyMap<Ended, Range>, links: 
   const free: number[] = []
   for (const { of, child, open } of links) {
     const { end } = of
-    if (open === 0 || end === 'gone') continue
+    if (open <= 0 || end === 'gone') continue
     if (end === 'done' || open === 2) {
       free.push(child)
       continue

@@ -59,7 +59,7 @@ def standing_of(
             continue
         ended = row["state"] in FINAL
         standing.queues.add(row["queue"])
-        standing.links[row["seq"]] = 0 if ended else open_of(on_dead)
+        standing.links[row["seq"]] = -open_of(on_dead) if ended else open_of(on_dead)
         standing.blocked = standing.blocked or not ended
         if ended and row["state"] != "done" and on_dead != "run" and standing.failed is None:
             standing.failed = (its, row["state"])
@@ -223,6 +223,14 @@ def _live_child(tx: Transaction, seq: int, start: int) -> int | None:
     return child
 
 
+def block_again(tx: Transaction, seqs: Sequence[int]) -> None:
+    """Jobs have come back, all of a call: they wait for those of their parents that live."""
+    children = json.dumps(list(seqs))
+    if seqs and tx.changes("graphs/reopen", children=children):
+        for row in tx.rows("graphs/block_again", children=children):
+            tx.move(row["queue"], "waiting", "blocked")
+
+
 def waits_of(tx: Transaction, row: sqlite3.Row) -> dict[str, Any]:
     """Of a blocked job: for how many jobs it waits."""
     if row["state"] != "blocked" or (waits := tx.row("graphs/waits", seq=row["seq"])) is None:
@@ -289,7 +297,7 @@ def _close(tx: Transaction, looked: Sequence[_Ended], rows: Sequence[sqlite3.Row
     free: list[int] = []
     for row in rows:
         end = looked[row["at"]].end
-        if row["open"] == 0 or end == "gone":
+        if row["open"] <= 0 or end == "gone":
             continue
         if end == "done" or row["open"] == 2:
             free.append(row["child"])
