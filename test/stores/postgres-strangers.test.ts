@@ -72,6 +72,13 @@ describe('beside a transaction of the application', { skip: missingReason('postg
         assert.doesNotMatch(error.message, /a secret/)
         return true
       })
+      // Later ones go alone at once, and through as soon as they can.
+      await assert.rejects(orders.push('held', { key: 'order:7' }), (error) => isMillpondError(error, 'StoreBusy'))
+      await orders.push('other', { key: 'order:8' })
+      const again = orders.push('held', { key: 'order:7' })
+      await application.query('rollback')
+      assert.equal((await again).existing, false)
+      assert.equal((await orders.push('held', { key: 'order:7' })).existing, true)
     }, 2000))
 
   test('pushes of one key keep their order, whoever holds it meanwhile', () =>

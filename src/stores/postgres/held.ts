@@ -15,6 +15,8 @@ import { stateOf } from './errors.ts'
 const MOST_ALONE = 2
 /** Ms that such a call has at least, however long its item waited for its turn. */
 const LEAST = 100
+/** Ms for which items go alone at once after one of their kind has waited in vain. */
+const SUSPICION = 60_000
 
 /** Whether a call has waited for another transaction's lock for as long as it may. */
 export const isHeld = (error: unknown): boolean => isError(error) && /^(55P03|40P01)$/.test(stateOf(error.cause))
@@ -78,6 +80,8 @@ export class Lanes<Item, Out> {
   readonly #namesOf: (item: Item) => readonly string[]
   readonly #alone: (item: Item, lane: number, deadline: number) => Promise<Out>
   readonly #lanes = new Map<string, Promise<void>>()
+  /** What the last item waited for in vain, and when that was. */
+  readonly #vain = new Map<string, number>()
   #underWay = 0
   readonly #turns: (() => void)[] = []
 
@@ -93,7 +97,14 @@ export class Lanes<Item, Out> {
   }
 
   get isEmpty(): boolean {
-    return this.#lanes.size === 0
+    return this.#lanes.size === 0 && this.#vain.size === 0
+  }
+
+  /** Whether the item is to go alone at once, as the last one that needed the same waited in vain. */
+  isSuspect(item: Item): boolean {
+    const since = performance.now() - SUSPICION
+    for (const [name, at] of this.#vain) if (at < since) this.#vain.delete(name)
+    return this.#vain.size > 0 && this.#namesOf(item).some((name) => this.#vain.has(name))
   }
 
   /** What the item has to wait for; undefined: nothing. It rejects where that failed. */
@@ -107,6 +118,15 @@ export class Lanes<Item, Out> {
   send(item: Item): Promise<Out> {
     const names = this.#namesOf(item)
     const answer = this.#inTurn(item)
+    answer.then(
+      () => {
+        for (const name of names) this.#vain.delete(name)
+      },
+      (error: unknown) => {
+        if (!(error instanceof MillpondError) || error.code !== 'StoreBusy') return
+        for (const name of names) this.#vain.set(name, performance.now())
+      },
+    )
     const lane = answer
       .finally(() => {
         for (const name of names) if (this.#lanes.get(name) === lane) this.#lanes.delete(name)

@@ -75,8 +75,10 @@ export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
     const waiting = new Map<Promise<void>, NewJob[]>()
     const free: NewJob[] = []
     for (const job of jobs) {
-      const before = lanes.before({ jobs: [job], whole: false })
-      if (before === undefined) free.push(job)
+      const push = { jobs: [job], whole: false }
+      const before = lanes.before(push)
+      if (before === undefined && lanes.isSuspect(push)) outcomes.set(job, later(job, lanes.send(push), 0))
+      else if (before === undefined) free.push(job)
       else waiting.set(before, [...(waiting.get(before) ?? []), job])
     }
     for (const [before, group] of waiting) {
