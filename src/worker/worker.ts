@@ -382,11 +382,17 @@ export class Worker implements AsyncDisposable {
       })
       await within(timeout, quiet)
     }
+    // A claim that is not answered: endings were sent beside it all the while.
+    const isUnanswered = this.#running.size === 0 && this.#claims.underWay
     for (const attempt of [...this.#running]) this.#stopAndRelease(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
-    const left = Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait))
+    const left = Math.ceil(Math.max(until - performance.now(), isUnanswered ? 0 : DEFAULTS.worker.closeWait))
     const told = this.#endings.flushed()
-    const patience = setTimeout(() => this.#endings.abandon(), left)
+    let untold: Attempt[] = []
+    const patience = setTimeout(() => {
+      untold = this.#endings.attempts
+      this.#endings.abandon()
+    }, left)
     await Promise.all([told, within(left, this.#sendFigures())])
     clearTimeout(patience)
     clearInterval(this.#pollTimer)
@@ -394,7 +400,9 @@ export class Worker implements AsyncDisposable {
     await this.#settings.replica?.close()
     await this.#settings.isolated?.close()
     this.#owner.removeWorker(this)
-    return { finished: this.#finished, givenBack: this.#givenBack.size }
+    for (const { claimed } of untold) this.#givenBack.delete(claimed.id)
+    const report = { finished: this.#finished, givenBack: this.#givenBack.size }
+    return untold.length === 0 ? report : { ...report, untold: untold.length }
   }
 
   /** It is given back, whatever its handler still does. */

@@ -200,8 +200,8 @@ export interface Extension extends Hold {
  */
 export type HoldOutcome = 'ok' | 'held' | 'stale'
 /**
- * `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. `full`, of RabbitMQ: there is no
- * room for the dead job; the claim holds as before.
+ * `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. `full`, of RabbitMQ:
+ * there is no room for the dead job; the claim holds as before.
  */
 export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale' | 'full'
 /**
