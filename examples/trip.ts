@@ -22,6 +22,8 @@ book.work(({ data: { trip, what } }) => {
 // It waits for all three, and runs however they have ended.
 settle.work(async ({ data: { trip } }, ctx) => {
   const steps = await ctx.parents<{ booking: string }>()
+  // What is not known cannot be undone: somebody must look.
+  if (steps.some(({ state }) => state === 'gone')) throw new Error(`a booking of ${trip} is not known any more`)
   const bookings = steps.flatMap(({ result }) => result?.booking ?? [])
   if (bookings.length === steps.length) return { booked: bookings }
   // Undoing may be tried again: a booking that is undone already must be no error.

@@ -18,6 +18,7 @@ import type {
   Failure,
   FinalState,
   HoldOutcome,
+  JobOutcome,
   JobRecord,
   JournalItem,
   JournalOutcome,
@@ -60,6 +61,11 @@ export interface OfQueue<Item> {
   items: readonly Item[]
 }
 
+export interface Endings<Item> extends OfQueue<Item> {
+  /** Rather than wait for another transaction, the store answers `held`. */
+  deferred?: boolean
+}
+
 /**
  * Every operation may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed; and with
  * NotSupported, where a capability is false. Further codes are listed at the operation.
@@ -90,11 +96,11 @@ export interface Operations {
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(input: ClaimRequest): Promise<Claimed>
   /** Ends claims as done. */
-  complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
+  complete(input: Endings<Completion>): Promise<HoldOutcome[]>
   /** Ends claims as failed. */
-  fail(input: OfQueue<Failure>): Promise<FailOutcome[]>
+  fail(input: Endings<Failure>): Promise<FailOutcome[]>
   /** Gives claims back: the job waits at its old place, or is parked, and the claim does not count as an attempt. */
-  release(input: OfQueue<Release>): Promise<ReleaseOutcome[]>
+  release(input: Endings<Release>): Promise<ReleaseOutcome[]>
   /** Extends leases, keeps progress and adds to logs. A lease is never shortened. `lease`: milliseconds; null: the queue's setting. */
   extend(input: OfQueue<Extension> & { lease: number | null }): Promise<ExtendOutcome[]>
   /** Adds entries to the journals of claimed jobs: contract/steps.md. Those whose names are there already are left out. */
@@ -131,6 +137,11 @@ export interface Operations {
 
   /** @returns the job; null: the store does not know it */
   find(input: { ids: readonly string[] }): Promise<(JobRecord | null)[]>
+  /**
+   * What has become of jobs, without their data. Where results are large, the answer is for the first ids alone: call again
+   * for the others.
+   */
+  outcomes(input: { ids: readonly string[] }): Promise<(JobOutcome | null)[]>
   /** Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first. */
   list(input: ListRequest): Promise<Listed>
   /** The groups of a grouped queue by name, from after `after` on, or the one named. */
@@ -210,7 +221,7 @@ export interface Capabilities {
   rates: boolean
   /** Groups take turns and have limits: `grouped`, `groupRunning`, `groupRate`, `limitGroup`, `groups`, `perGroup` of a claim. */
   groups: boolean
-  /** `find`, `ahead`. */
+  /** `find`, `outcomes`, `ahead`. */
   find: boolean
   /** `list`, `bulk`. */
   lists: boolean

@@ -5,9 +5,47 @@
 -- Out: looked, matched, changed: how many; sample: of a count, the ids of the first ones, at most ten; next: where to go on, null: the
 --      list ended; at: the time.
 -- Invariant: a job is changed only if it is in the state and passes at that moment: the row that passed is locked as it is. One that
---      another transaction holds is left alone, as it is changing. A call looks at 10,000 jobs at the most, at 1,000
---      if they are blocked or waiting, and ends at 16 MiB of data that were searched. It goes through a state in the order of list, and
---      an update passes over jobs that are as it would make them, so no job is changed twice.
+--      another transaction holds, or whose key one holds, is left alone, as it is changing. A call looks at 10,000 jobs at the most, at
+--      1,000 if they are blocked or waiting, and ends at 16 MiB of data that were searched. It goes through a state in the order of list,
+--      and an update passes over jobs that are as it would make them, so no job is changed twice.
+
+create or replace function millpond.change_all(
+  p_change text, p_ids uuid[], p_priority integer, p_run_at bigint, p_now bigint
+) returns integer
+language plpgsql as $$
+begin
+  return case p_change
+    when 'requeue' then (select cardinality(queues) from millpond.requeue(ids => p_ids, now => p_now))
+    when 'cancel' then cardinality(millpond.cancel(p_ids, p_now))
+    when 'remove' then (select removed from millpond.remove(ids => p_ids, now => p_now))
+    when 'update' then cardinality(millpond.update((
+      select json_agg(json_build_object('id', id, 'priority', p_priority, 'runAt', p_run_at)) from unnest(p_ids) as given(id)
+    ), p_now)) end;
+end $$;
+
+-- Changes these jobs, whose rows are locked, but for those whose keys another transaction holds. Returns how many.
+create or replace function millpond.change_free(
+  p_change text, p_ids uuid[], p_priority integer, p_run_at bigint, p_now bigint
+) returns integer
+language plpgsql as $$
+declare
+  v_count integer := 0;
+  v_id    uuid;
+begin
+  begin
+    perform set_config('lock_timeout', '50ms', true);
+    return millpond.change_all(p_change, p_ids, p_priority, p_run_at, p_now);
+  exception when lock_not_available or deadlock_detected then null;
+  end;
+  foreach v_id in array p_ids loop
+    begin
+      perform set_config('lock_timeout', '10ms', true);
+      v_count := v_count + millpond.change_all(p_change, array[v_id], p_priority, p_run_at, p_now);
+    exception when lock_not_available or deadlock_detected then null;
+    end;
+  end loop;
+  return v_count;
+end $$;
 
 create or replace function millpond.bulk(
   queue text, state text, change text, "limit" integer, after text default null, filter jsonb default null, "until" bigint default null,
@@ -72,9 +110,9 @@ begin
       and state = ''scheduled'' and (due_at, place) > (coalesce($7, -1), coalesce($8, 0)) order by due_at, place limit $9'
     when bulk.state = 'running' then 'select *, ctid as row_at, lease_until as key_at, place as place_at from running where queue = $6
       and (lease_until, place) > (coalesce($7, -1), coalesce($8, 0)) order by lease_until, place limit $9'
-    else format('select *, ctid as row_at, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10
+    else format('select *, ctid as row_at, finished_at as key_at, place as place_at from %I where queue = $6 and state = $10 %s
       and (finished_at, place) < (coalesce($7, 9000000000000000), coalesce($8, 0))
-      order by finished_at desc, place desc limit $9', v_table) end;
+      order by finished_at desc, place desc limit $9', v_table, case v_table when 'done' then 'and segment < 8' end) end;
   v_look_at := 'select id, row_at as row, key_at as key, place_at as place, coalesce(' || v_test || ', false) as matches, '
     || case when bulk.filter ?| '{text,data}' then 'octet_length(data)' else '0' end || ' as bytes from (' || v_look_at || ') as job';
   for v_job in execute v_look_at
@@ -104,12 +142,7 @@ begin
   execute format('select array(select id from %I where ctid = any ($1) and id = any ($2) and queue = $3 and state = $4
     order by id for update skip locked)', v_table) using v_rows, v_ids, v_queue, bulk.state into v_ids;
   if cardinality(v_ids) = 0 then return; end if;
-  bulk.changed := case bulk.change
-    when 'requeue' then (select cardinality(queues) from requeue(ids => v_ids, now => bulk.at))
-    when 'cancel' then cardinality(cancel(v_ids, bulk.at))
-    when 'remove' then (select removed from remove(ids => v_ids, now => bulk.at))
-    when 'update' then cardinality(update((select json_agg(json_build_object('id', id, 'priority', bulk.priority, 'runAt', bulk.run_at))
-      from unnest(v_ids) as given(id)), bulk.at)) end;
+  bulk.changed := change_free(bulk.change, v_ids, bulk.priority, bulk.run_at, bulk.at);
 end $$;
 
 -- A test that most errors without this text in the JSON fail at once, since reading the JSON takes longer. A text that JSON may have

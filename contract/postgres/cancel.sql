@@ -43,7 +43,7 @@ begin
         v_was := 'running';
         exit;
       end if;
-      select queue || ' ' || state into v_was from jobs where id = v_id;
+      select (select name from queues where id = known.queue) || ' ' || state into v_was from all_jobs as known where known.id = v_id;
       exit when v_was is null or split_part(v_was, ' ', 2) in ('done', 'dead', 'cancelled');
     end loop;
     if v_was in ('blocked', 'scheduled', 'waiting', 'running') then

@@ -66,7 +66,12 @@ begin
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then
-      delete from keys where queue = v_queue and key = any (v_keys) and memory is null and follower is null and until is null;
+      -- In the order in which pushes take keys.
+      delete from keys where ctid = any (array(
+        select own.row_at from (select key from unnest(v_keys) as one(key) order by key) as given cross join lateral (
+          select ctid as row_at from keys
+          where queue = v_queue and keys.key = given.key and memory is null and follower is null and until is null for update
+        ) as own));
       get diagnostics v_free = row_count;
       -- Held, as below: a follower may be due then, or a child.
       if v_free < cardinality(v_keys) then perform leave_keys(v_queue, v_keys, hold_time('due', complete.now)); end if;

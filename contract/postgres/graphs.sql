@@ -98,7 +98,9 @@ declare
   v_queue record;
 begin
   for v_queue in
-    select id, name from millpond.queues where id in (select queue from millpond.waiting where id = any (p_ids)) order by id
+    select own.* from (select distinct queue from millpond.waiting where id = any (p_ids)) as given cross join lateral (
+      select id, name from millpond.queues where queues.id = given.queue offset 0
+    ) as own order by own.id
   loop
     v_line := millpond.line_back(v_queue.id);
     with freed as (
@@ -161,7 +163,7 @@ begin
       v_all := cardinality(v_held) = cardinality(v_each);
       v_stuck := case when v_all then '{}' else array(
         select id from unnest(v_each) as given(id) where id <> all (v_held)
-          and exists (select from millpond.waiting where waiting.id = given.id and state = 'blocked')) end;
+          and exists (select from millpond.waiting where waiting.id = given.id and state = 'blocked' offset 0)) end;
       update millpond.links set is_open = closed.count < cardinality(coalesce(remaining, children)),
         remaining = case when closed.count < cardinality(coalesce(remaining, children)) then
           array(select unnest(coalesce(remaining, children)) except select unnest(closed.ids)) end
@@ -184,23 +186,28 @@ begin
         where one.parent = any (job.after) group by own.child
       ) as counted;
       for v_child in
-        select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed)
-        join millpond.children on children.id = one.id where one.failed is not null and children.on_dead = 'cancel' order by one.id
+        select one.id, one.failed from unnest(v_each, v_failed) as one(id, failed) cross join lateral (
+          select on_dead from millpond.children where children.id = one.id offset 0
+        ) as job where one.failed is not null and job.on_dead = 'cancel' order by one.id
       loop
         bells := bells || millpond.cancel_blocked(
           v_child.id, split_part(v_child.failed, ' ', 1)::uuid, split_part(v_child.failed, ' ', 2), p_now);
         v_gone := v_gone || v_child.id;
       end loop;
       with lessened as (
-        update millpond.children set waits_for = waits_for - one.count, is_blocked = waits_for > one.count
-        from unnest(v_each, v_counts) as one(id, count) where children.id = one.id and children.waits_for > 0
+        update millpond.children set waits_for = waits_for - one.count, is_blocked = waits_for > one.count from (
+          select given.count, job.row_at from unnest(v_each, v_counts) as given(id, count) cross join lateral (
+            select ctid as row_at from millpond.children where children.id = given.id and waits_for > 0 offset 0
+          ) as job
+        ) as one where children.ctid = one.row_at
         returning children.id, is_blocked
       )
       select array_agg(id) filter (where not is_blocked) into v_free from lessened;
       if v_free is not null then bells := bells || millpond.free_children(v_free, p_now); end if;
     end if;
     rest := rest || array(
-      select one from unnest(p_ended) as one where exists (select from millpond.links where links.parent = one.parent and is_open));
+      select one from unnest(p_ended) as one
+      where exists (select from millpond.links where links.parent = one.parent and is_open offset 0));
     p_ended := array(select row(null, id, 'cancelled')::millpond.ended from unnest(v_gone) as given(id));
     exit when cardinality(p_ended) = 0;
   end loop;
@@ -228,6 +235,43 @@ begin
   return settled.bells;
 end $$;
 
+-- As `settle`, for a sweep: what would have to wait, as another transaction holds the key of a child that is cancelled, is left.
+create or replace function millpond.settle_free(
+  p_ended millpond.ended[], p_now bigint, out looked integer, out rest millpond.ended[], out bells text[]
+) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_patience constant text := current_setting('lock_timeout');
+  v_each     millpond.ended;
+  settled    record;
+begin
+  begin
+    perform set_config('lock_timeout', '100ms', true);
+    select * into settled from millpond.settle(p_ended, millpond.graph_step(), p_now, false);
+    looked := settled.looked;
+    rest := settled.rest;
+    bells := settled.bells;
+    perform set_config('lock_timeout', v_patience, true);
+    return;
+  exception when lock_not_available or deadlock_detected then null;
+  end;
+  looked := 0;
+  rest := '{}';
+  bells := '{}';
+  foreach v_each in array p_ended loop
+    begin
+      perform set_config('lock_timeout', '10ms', true);
+      select * into settled from millpond.settle(array[v_each], millpond.graph_step(), p_now, false);
+      looked := looked + settled.looked;
+      rest := rest || settled.rest;
+      bells := bells || settled.bells;
+      perform set_config('lock_timeout', v_patience, true);
+    exception when lock_not_available or deadlock_detected then rest := rest || v_each;
+    end;
+  end loop;
+end $$;
+
 -- Settles what endings have left, and looks at the parents that were noted: see above. `more`: there is more to do.
 create or replace function millpond.settle_rest(p_now bigint, out more boolean, out bells text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -253,11 +297,13 @@ begin
       select queue from millpond.waiting where id = any (v_waiting) union select queue from millpond.running where id = any (v_running)));
     -- A claim passes over what is locked here.
     bells := array(
-      select distinct 'work:' || name from millpond.waiting join millpond.queues on queues.id = waiting.queue
-      where waiting.id = any (v_waiting) and waiting.state = 'waiting');
+      select distinct 'work:' || name from unnest(v_waiting) as given(id) cross join lateral (
+        select queue, state from millpond.waiting where waiting.id = given.id offset 0
+      ) as job cross join lateral (select name from millpond.queues where queues.id = job.queue offset 0) as q
+      where job.state = 'waiting');
     with seen as (
       select one.*, job.state as became, one.state in ('unsure', 'unknown') as noted from unnest(v_rows) as one left join lateral (
-        select state from millpond.jobs where jobs.id = one.parent and one.state in ('unsure', 'unknown') offset 0
+        select state from millpond.all_jobs as known where known.id = one.parent and one.state in ('unsure', 'unknown') offset 0
       ) as job on true
     ), judged as (
       -- A parent of a restored job that is not there is still awaited.
@@ -270,7 +316,7 @@ begin
     into v_rows from judged where not dropped and (not noted or became is null or became in ('done', 'dead', 'cancelled'));
   end if;
   if cardinality(v_rows) > 0 then
-    select * into settled from millpond.settle(v_rows, millpond.graph_step(), p_now, false);
+    select * into settled from millpond.settle_free(v_rows, p_now);
     delete from millpond.ended where id in (select id from unnest(v_rows));
     insert into millpond.ended (parent, state) select parent, state from unnest(settled.rest);
     more := more or settled.looked >= millpond.graph_step() and cardinality(settled.rest) > 0;
@@ -286,25 +332,63 @@ begin
     or exists (select from millpond.retired where id = p_id) or exists (select from millpond.done where id = p_id);
 end $$;
 
--- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored.
+-- The closed links of these parents go: of jobs that are gone, or of those that had the ids of jobs just stored. Their children still have
+-- them in `after`: a parent without a link is gone.
 create or replace function millpond.forget_links(p_ids uuid[]) returns void
-language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+language sql as $$
+  delete from millpond.links where parent = any (p_ids) and not is_open
+$$;
+
+-- Of these done jobs, those with a live child, which may ask for their results; and all others, once it has looked at 20,000 children.
+create or replace function millpond.with_live_children(p_ids uuid[]) returns uuid[]
+language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
 as $$
+declare
+  v_left integer := 20000;
+  v_live uuid[] := '{}';
+  v_id   uuid;
+  v_nth  bigint;
 begin
-  if not exists (select from millpond.links where parent = any (p_ids) and not is_open) then return; end if;
-  with gone as (
-    delete from millpond.links where parent = any (p_ids) and not is_open returning parent, children
-  ), lost as (
-    select child, array_agg(distinct parent) as parents from gone cross join lateral unnest(children) as child group by child
+  foreach v_id in array p_ids loop
+    if v_left > 0 then
+      select nth into v_nth from (
+        select child, row_number() over () as nth from millpond.links cross join lateral unnest(children) as child
+        where parent = v_id limit v_left
+      ) as below
+      where exists (select from millpond.waiting where id = child) or exists (select from millpond.running where id = child)
+      limit 1;
+      if found then
+        v_left := v_left - v_nth;
+        v_live := v_live || v_id;
+      else
+        v_left := v_left - (select coalesce(sum(cardinality(children)), 0) from millpond.links where parent = v_id);
+        if v_left < 0 then v_live := v_live || v_id; end if;
+      end if;
+    else
+      v_live := v_live || v_id;
+    end if;
+  end loop;
+  return v_live;
+end $$;
+
+-- Done jobs of a segment leave the lists and counts, and stay for their children. Returns how many there were.
+create or replace function millpond.keep_for_children(p_segment smallint, p_ids uuid[]) returns bigint
+language plpgsql as $$
+declare
+  v_count bigint;
+begin
+  if cardinality(p_ids) = 0 then return 0; end if;
+  update millpond.segments set used = true where segment = 8 and not used;
+  with kept as (
+    update millpond.done set segment = 8 where segment = p_segment and id = any (p_ids) returning queue
+  ), noted as (
+    insert into millpond.moves (queue, segment, was, becomes, cause, count)
+    select queue, p_segment, 'done', 'gone', 'expire', count(*) from kept group by queue returning count
   )
-  update millpond.children set after = array(
-    select one.parent from unnest(after) with ordinality as one(parent, nth)
-    where one.parent <> all (lost.parents)
-      -- One that was restored waits for the new job.
-      or exists (select from millpond.links where links.parent = one.parent and is_open and children.id = any (links.children))
-    order by nth)
-  from lost where children.id = lost.child;
+  select coalesce(sum(count), 0) into v_count from noted;
+  return v_count;
 end $$;
 
 -- Removes what is known of jobs that are gone. Goes through all links and children, a step a call, and begins again a minute later.
@@ -327,6 +411,8 @@ declare
   v_children uuid[];
   v_open     uuid[];
   v_gone     uuid[];
+  v_kept     uuid[];
+  v_segment  smallint;
   at         millpond.link_walk;
 begin
   if not exists (select from millpond.children) and not exists (select from millpond.links)
@@ -340,6 +426,7 @@ begin
   if at.parent is null and at.child is null then
     update millpond.parents set queue = -1 where ctid = any (array(
       select ctid from millpond.parents where queue = 0 for no key update skip locked));
+    update millpond.link_walk set began_at = p_now;
   end if;
   v_parents := array(select parent from millpond.links where parent > coalesce(at.parent, v_first) order by parent limit v_most);
   v_children := array(select id from millpond.children where id > coalesce(at.child, v_first) order by id limit v_most);
@@ -355,13 +442,25 @@ begin
     then update millpond.parents set queue = 0 where queue = -1;
     end if;
   end if;
+  -- What was kept long enough, but for children that may ask for it, goes where no segment is emptied; and goes with the last of them.
+  for v_segment in select segment from millpond.segments where used and not current and segment between 0 and 7 loop
+    perform millpond.keep_for_children(v_segment, millpond.with_live_children(array(
+      select done.id from millpond.done join millpond.queues on queues.id = done.queue
+      where segment = v_segment and done.id = any (v_parents) and finished_at <= p_now - keep_done)));
+  end loop;
+  if exists (select from millpond.segments where segment = 8 and used) then
+    v_kept := array(select id from millpond.done where segment = 8 and id = any (v_parents) order by random());
+    delete from millpond.done where segment = 8 and id = any (array(
+      select unnest(v_kept) except select unnest(millpond.with_live_children(v_kept))));
+  end if;
   -- A parent that is not there is still awaited, or waits for a sweep, while a link is open.
   perform millpond.forget_links(array(
     select distinct parent from millpond.links where parent = any (v_parents) and not is_open and not millpond.is_known(parent)));
   delete from millpond.children where id = any (v_children) and not is_blocked and not millpond.is_known(id);
   if greatest(cardinality(v_parents), cardinality(v_children)) < v_most then
     delete from millpond.parents where queue = -1;
-    update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000;
+    update millpond.link_walk set parent = null, child = null, next_at = p_now + 60000, walked_at = began_at;
+    update millpond.segments set used = false where segment = 8 and used and not exists (select from millpond.done where segment = 8);
   else
     update millpond.link_walk set parent = coalesce(v_parents[cardinality(v_parents)], parent),
       child = coalesce(v_children[cardinality(v_children)], child), next_at = p_now;

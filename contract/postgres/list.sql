@@ -47,7 +47,7 @@ begin
     when 'done' then
       return query
         select id, finished_at, place from millpond.done
-        where queue = p_queue and (finished_at, place) < (v_key, v_place)
+        where queue = p_queue and segment < 8 and (finished_at, place) < (v_key, v_place)
         order by finished_at desc, place desc limit p_limit;
     else
       return query
@@ -58,7 +58,7 @@ begin
 end $$;
 
 -- Of its bodies.
-create or replace function millpond.bytes_in(j millpond.jobs) returns bigint
+create or replace function millpond.bytes_in(j millpond.all_jobs) returns bigint
 language sql immutable as $$
   select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0)
     + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
@@ -92,7 +92,7 @@ exception when others then
   return false;
 end $$;
 
-create or replace function millpond.matches(j millpond.jobs, p_filter jsonb) returns boolean
+create or replace function millpond.matches(j millpond.all_jobs, p_filter jsonb) returns boolean
 language sql immutable as $$
   select coalesce(j."group", '') = coalesce(p_filter ->> 'group', j."group", '')
     and (p_filter ->> 'key' is null or j.key = p_filter ->> 'key')
@@ -124,7 +124,7 @@ declare
   v_seen    integer := 0;
   v_bytes   bigint  := 0;
   v_count   integer;
-  v_job     jobs%rowtype;
+  v_job     all_jobs%rowtype;
   at        record;
 begin
   select id into v_queue from queues where name = list.queue;
@@ -135,15 +135,16 @@ begin
     for at in
       select job.*, look.matches, look.bytes from page(v_queue, list.state, v_chunk, v_key, v_place) as job
       left join lateral (
-        select matches(jobs, list.filter) as matches, case when list.filter ?| '{text,data}' then bytes_in(jobs) end as bytes from jobs
-        where list.filter is not null and jobs.id = job.id offset 0
+        select matches(one, list.filter) as matches, case when list.filter ?| '{text,data}' then bytes_in(one) end as bytes
+        from all_jobs as one
+        where list.filter is not null and one.id = job.id offset 0
       ) as look on true
     loop
       v_count := v_count + 1;
       v_key := at.key;
       v_place := at.place;
       if list.filter is null or at.matches then
-        select * into v_job from jobs where id = at.id;
+        select * into v_job from all_jobs where id = at.id;
         v_found := v_found + 1;
         v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_place));
         v_bytes := v_bytes + bytes_in(v_job);

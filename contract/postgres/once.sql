@@ -20,48 +20,44 @@ begin
 end $$;
 
 -- Takes the free keys of a push of several jobs in one order, so that no two pushes wait for each other. Locks the jobs that it replaces,
--- in the order of ids. p_jobs: as of push_jobs. taken: per job, whether it has its key now; of several with one key it is the first.
--- holders: per job, another one that has its key. Its row of `keys` is locked, so it has the key until the push is committed. Not of a job
--- with `once`: it locks the other job's row first, as all who change a key do.
-create or replace function millpond.take_keys(p_jobs json, p_now bigint, out taken boolean[], out holders uuid[])
-language plpgsql
-set enable_hashjoin = on set enable_mergejoin = off set jit = off
+-- in the order of ids. Per job, in step: its queue, key (null: nothing to take), id, which is there once, what `keys` keeps of `unique`,
+-- whether it has no `once`, and whether it replaces.
+-- taken: whether it has its key now; of several with one key it is the first. holders: another one that has its key. Its row of `keys` is
+-- locked, so it has the key until the push is committed. Not of a job with `once`: it locks the other job's row first, as all who change
+-- a key do.
+create or replace function millpond.take_keys(
+  p_queues integer[], p_keys text[], p_ids uuid[], p_memories bigint[], p_plain boolean[], p_replaces boolean[], p_now bigint,
+  out taken boolean[], out holders uuid[]
+) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
-  v_first integer[];
+  v_won uuid[];
 begin
-  perform millpond.queue_of(name) from (
-    select distinct queue as name from json_to_recordset(p_jobs) as given(queue text, key text) where key is not null order by 1 offset 0
-  ) as queues;
   with first as materialized (
-    select distinct on (queues.id, key) queues.id as queue, job.key, job.id, job.once is null as plain, job.nth,
-      millpond.key_memory(millpond.remember_of(once -> 'unique'), p_now) as memory
-    from rows from (json_to_recordset(p_jobs) as (id uuid, queue text, key text, once json))
-      with ordinality as job(id, queue, key, once, nth)
-    join millpond.queues on queues.name = job.queue
-    where key is not null order by queues.id, key, nth
+    select distinct on (queue, key) * from unnest(p_queues, p_keys, p_ids, p_memories, p_plain) with ordinality
+      as job(queue, key, id, memory, plain, nth)
+    where key is not null order by queue, key, nth
   ), plain as (
     insert into millpond.keys (queue, key, id, memory) select queue, key, id, memory from first where plain order by queue, key
-    on conflict (queue, key) do update set id = excluded.id where false returning queue, key
+    on conflict (queue, key) do update set id = excluded.id where false returning id
   ), beyond as (
     insert into millpond.keys (queue, key, id, memory) select queue, key, id, memory from first where not plain order by queue, key
-    on conflict do nothing returning queue, key
+    on conflict do nothing returning id
   )
-  select array_agg(first.nth) into v_first
-  from (select * from plain union all select * from beyond) as won join first on first.queue = won.queue and first.key = won.key;
-  select array_agg(one.nth is not null order by job.nth), array_agg(keys.id order by job.nth) into taken, holders
-  from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
-  left join unnest(v_first) as one(nth) on one.nth = job.nth
-  left join millpond.queues on queues.name = job.queue
-  left join millpond.keys on job.once is null and keys.queue = queues.id and keys.key = job.key
-    and (keys.until is null or keys.until > p_now);
-  perform from millpond.waiting where id = any (array(
-    select coalesce(keys.follower, keys.id)
-    from rows from (json_to_recordset(p_jobs) as (queue text, key text, once json)) with ordinality as job(queue, key, once, nth)
-    join millpond.queues on queues.name = job.queue
-    join lateral (select * from millpond.keys where keys.queue = queues.id and keys.key = job.key offset 0) as keys on true
-    where not taken[job.nth] and (job.once ->> 'replace')::boolean
-  )) order by id for update;
+  select array_agg(id) into v_won from (select id from plain union all select id from beyond) as won;
+  select array_agg(key is not null and id in (select unnest(v_won)) order by nth),
+    array_agg(case when plain then (
+      select keys.id from millpond.keys where keys.queue = job.queue and keys.key = job.key and (until is null or until > p_now)
+    ) end order by nth)
+  into taken, holders
+  from unnest(p_queues, p_keys, p_ids, p_plain) with ordinality as job(queue, key, id, plain, nth);
+  if true = any (p_replaces) then
+    perform from millpond.waiting where id = any (array(
+      select (select coalesce(follower, keys.id) from millpond.keys where keys.queue = job.queue and keys.key = job.key)
+      from unnest(p_queues, p_keys, p_replaces, taken) as job(queue, key, replaces, taken) where replaces and not job.taken
+    )) order by id for update;
+  end if;
 end $$;
 
 -- `unique` of a push or a record, as jobs keep it: ms after the end, or, below 0, after the push.
@@ -167,7 +163,9 @@ create or replace function millpond.leave_keys(p_queue integer, p_keys text[], p
 language plpgsql as $$
 begin
   perform millpond.leave_key(p_queue, keys.key, keys.id, true, p_now) from (
-    select key, id from millpond.keys where queue = p_queue and key = any (p_keys) and until is null order by key offset 0
+    select own.key, own.id from unnest(p_keys) as given(key) cross join lateral (
+      select keys.key, id from millpond.keys where queue = p_queue and keys.key = given.key and until is null offset 0
+    ) as own order by own.key offset 0
   ) as keys;
 end $$;
 

@@ -16,8 +16,6 @@ declare
   v_soon uuid[];
   v_id   uuid;
 begin
-  -- Nearly always no queue is like that.
-  if not exists (select from millpond.queues where keep_done < 60000) then return; end if;
   loop
     -- A job may be on its way from one table to the next.
     v_soon := array(
@@ -25,7 +23,9 @@ begin
         select queue from millpond.waiting where waiting.id = given.id
         union all
         select queue from millpond.running where running.id = given.id
-      ) as job join millpond.queues on queues.id = job.queue where queues.keep_done < 60000);
+        offset 0
+      ) as job cross join lateral (select keep_done from millpond.queues where queues.id = job.queue offset 0) as q
+      where q.keep_done < 60000);
     exit when v_soon <@ v_held;
     v_held := '{}';
     -- In the order of ids, whatever table they are in, as all who lock several.
@@ -37,8 +37,10 @@ begin
   end loop;
   -- A claim passes over what is locked here, and may fall asleep.
   perform millpond.ring('work', name, false) from (
-    select distinct name from millpond.waiting join millpond.queues on queues.id = waiting.queue
-    where waiting.id = any (v_held) and waiting.state = 'waiting' order by name offset 0
+    select distinct name from unnest(v_held) as given(id) cross join lateral (
+      select queue, state from millpond.waiting where waiting.id = given.id offset 0
+    ) as job cross join lateral (select name from millpond.queues where queues.id = job.queue offset 0) as q
+    where job.state = 'waiting' order by name offset 0
   ) as held;
 end $$;
 
@@ -68,7 +70,7 @@ begin
     with seen as (
       select given.id, given.nth, job.state from (
         select id, min(nth) as nth from unnest(v_after) with ordinality as each(id, nth) group by id
-      ) as given left join lateral (select state from millpond.jobs where jobs.id = given.id offset 0) as job on true
+      ) as given left join lateral (select state from millpond.all_jobs as known where known.id = given.id offset 0) as job on true
     )
     select (array_agg(id order by nth) filter (where state is null and not p_restored))[1],
       coalesce(array_agg(id) filter (where state is null or state not in ('done', 'dead', 'cancelled')), '{}'),
@@ -85,7 +87,7 @@ begin
   if p_part_of is not null then
     children := millpond.children_of(array[v_part_of]);
     -- Seen after the locks: who ends that job settles its children first.
-    if not exists (select from millpond.jobs where id = v_part_of and state in ('blocked', 'scheduled', 'waiting', 'running')) then
+    if not exists (select from millpond.all_jobs where id = v_part_of and state in ('blocked', 'scheduled', 'waiting', 'running')) then
       orphan := p_part_of;
       return;
     end if;
@@ -132,6 +134,41 @@ begin
   if p_failed is not null then perform millpond.tell(millpond.cancel_blocked(p_id, p_failed, p_became, p_now)); end if;
 end $$;
 
+-- Jobs were just stored, in step: their ids, queues, places, onDead, and numbers of open links. p_children, p_parents: the links, from the
+-- number of a job to its parent. p_done, p_live: those parents that are not of this push.
+create or replace function millpond.link_set(
+  p_ids uuid[], p_queues integer[], p_places bigint[], p_on_dead text[], p_open integer[], p_children integer[], p_parents uuid[],
+  p_done uuid[], p_live uuid[]
+) returns void
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  -- So that a step of `settle` takes whole rows.
+  v_most constant integer := case
+    when exists (select from unnest(p_parents) as link(parent) group by parent having count(*) > millpond.graph_step())
+    then millpond.graph_step() else cardinality(p_ids) + 1 end;
+begin
+  insert into millpond.links (parent, children, is_open)
+  select parent, array_agg(p_ids[child]), parent not in (select unnest(p_done))
+  from unnest(p_parents, p_children) as link(parent, child) group by parent, child / v_most;
+  insert into millpond.children (id, queue, place, is_blocked, waits_for, on_dead, after)
+  select p_ids[child], p_queues[child], p_places[child], p_open[child] > 0, p_open[child], p_on_dead[child], array_agg(parent)
+  from unnest(p_parents, p_children) as link(parent, child) group by child
+  -- Of a job with this id that is gone.
+  on conflict (id) do update set queue = excluded.queue, place = excluded.place, is_blocked = excluded.is_blocked,
+    waits_for = excluded.waits_for, on_dead = excluded.on_dead, after = excluded.after;
+  perform millpond.expect_children(array(
+    -- `case`: so that the parents are hashed.
+    select distinct queue from unnest(p_ids, p_queues) as job(id, queue) where case when id in (select unnest(p_parents)) then true end));
+  if cardinality(p_live) > 0 then
+    perform millpond.expect_children(array(
+      select queue from millpond.waiting where id = any (p_live) union select queue from millpond.running where id = any (p_live)));
+    insert into millpond.ended (parent, state) select id, 'unsure' from unnest(p_live) as given(id);
+  end if;
+end $$;
+
 -- Endings of these jobs, to which links were made, look for children. Those that are not of this push are noted, as others may be ending
 -- them. p_restored: those that are not known are awaited.
 create or replace function millpond.note_parents(p_parents uuid[], p_outcomes text[], p_restored boolean default false) returns void
@@ -147,6 +184,45 @@ begin
   insert into millpond.ended (parent, state)
   select distinct id, case when p_restored and not millpond.is_known(id) then 'unknown' else 'unsure' end
   from unnest(p_parents) as given(id) where 'pushed ' || id <> all (p_outcomes);
+end $$;
+
+-- Jobs are about to come back: they wait for those of their parents that live, or come back with them. Pairs of such a job and a parent.
+-- Their links from before are closed, and those to these parents are made anew.
+create or replace function millpond.open_again(p_ids uuid[], out child uuid[], out parent uuid[])
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_parents uuid[];
+begin
+  child := '{}';
+  parent := '{}';
+  v_parents := array(
+    select distinct unnest(job.after[:]) from millpond.children as job join millpond.retired on retired.id = job.id
+    where job.id = any (p_ids) and retired.place = job.place order by 1);
+  if cardinality(v_parents) = 0 then return; end if;
+  perform millpond.hold_parents(v_parents);
+  perform from millpond.links where links.parent = any (v_parents) and is_open order by links.parent for update;
+  -- In a statement of its own: it sees what was committed before the rows were locked.
+  select coalesce(array_agg(job.id), '{}'), coalesce(array_agg(one.id), '{}') into child, parent
+  from millpond.children as job join millpond.retired on retired.id = job.id and retired.place = job.place
+  cross join lateral unnest(job.after[:]) as one(id)
+  where job.id = any (p_ids)
+    and exists (select from millpond.links where links.parent = one.id and job.id = any (links.children))
+    and (one.id = any (p_ids) or exists (select from millpond.waiting where waiting.id = one.id)
+      or exists (select from millpond.running where running.id = one.id));
+  update millpond.links set is_open = cardinality(closed.rest) > 0, remaining = closed.rest from (
+    select ctid as row_at, array(select unnest(coalesce(remaining, children)) except select unnest(p_ids)) as rest
+    from millpond.links where links.parent = any (v_parents) and is_open and coalesce(remaining, children) && p_ids
+  ) as closed where links.ctid = closed.row_at;
+  insert into millpond.links (parent, children, is_open)
+  select parents.id, array_agg(children.id), true
+  from unnest(open_again.parent, open_again.child) as pair(parent, child)
+  cross join lateral (select pair.parent as id) as parents cross join lateral (select pair.child as id) as children group by parents.id;
+  update millpond.children as job set is_blocked = true, waits_for = own.count from (
+    select pair.child as id, count(*)::integer as count from unnest(open_again.child) as pair(child) group by pair.child
+  ) as own where job.id = own.id;
 end $$;
 
 create or replace function millpond.push_graph(
@@ -247,7 +323,6 @@ declare
   v_done     uuid[] := '{}';
   v_children integer[];
   v_parents  uuid[];
-  v_most     integer;
   v_listed   boolean;
   v_doubt    boolean;
   v_fence    bigint := 0;
@@ -302,7 +377,7 @@ begin
       count(*) = count(*) filter (where job.state in ('blocked', 'scheduled', 'waiting', 'running', 'done'))
     into v_done, v_live, v_listed
     from (select distinct unnest(push_graph_list.outer_parents) as id) as outer_one left join lateral (
-      select state from jobs where jobs.id = outer_one.id offset 0
+      select state from all_jobs as known where known.id = outer_one.id offset 0
     ) as job on true;
   end if;
   if not v_listed then
@@ -343,23 +418,9 @@ begin
   v_parents := array(
     select push_graph_list.ids[parent] from unnest(push_graph_list.parents) with ordinality as link(parent, nth) order by nth
   ) || push_graph_list.outer_parents;
-  -- So that a step of `settle` takes whole rows.
-  v_most := case when exists (select from unnest(v_parents) as link(parent) group by parent having count(*) > graph_step())
-    then graph_step() else cardinality(v_places) + 1 end;
-  insert into links (parent, children, is_open)
-  select parent, array_agg(push_graph_list.ids[child]), parent not in (select unnest(v_done))
-  from unnest(v_parents, v_children) as link(parent, child) group by parent, child / v_most;
-  insert into children (id, queue, place, is_blocked, waits_for, on_dead, after)
-  select push_graph_list.ids[child], v_queues[push_graph_list.kind_of[child]], v_places[child], v_counts[child] > 0, v_counts[child],
-    v_on_dead[push_graph_list.kind_of[child]], array_agg(parent)
-  from unnest(v_parents, v_children) as link(parent, child) group by child;
-  perform expect_children(array(
-    select distinct v_queues[push_graph_list.kind_of[parent]] from unnest(push_graph_list.parents) as one(parent)));
-  if cardinality(v_live) > 0 then
-    perform expect_children(array(
-      select queue from waiting where id = any (v_live) union select queue from running where id = any (v_live)));
-    insert into ended (parent, state) select id, 'unsure' from unnest(v_live) as given(id);
-  end if;
+  perform link_set(push_graph_list.ids, array(select v_queues[kind] from unnest(push_graph_list.kind_of) with ordinality as each(kind, nth)
+    order by nth), v_places, array(select v_on_dead[kind] from unnest(push_graph_list.kind_of) with ordinality as each(kind, nth)
+    order by nth), v_counts, v_children, v_parents, v_done, v_live);
   insert into arrivals (queue, groups)
   select v_queues[kind], array_agg(distinct coalesce(v_groups[kind], '')) from unnest(push_graph_list.kind_of, v_counts) as job(kind, open)
   where v_grouped[kind] and open = 0 and v_dues[kind] <= v_now group by v_queues[kind];

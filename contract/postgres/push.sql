@@ -189,11 +189,12 @@ begin
     with stored as (
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace,
         encoding, data)
-      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence,
+      select place, v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence,
         coalesce(push_list.attempts, v_attempts),
         push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
-      from unnest(push_list.ids, push_list.data) as job(id, data)
-      on conflict do nothing
+      from (select *, nextval('place') as place from unnest(push_list.ids, push_list.data) as each(id, data) offset 0) as job
+      -- In one order for all, as others may store the same ids.
+      order by id, place on conflict do nothing
       returning id
     )
     select array_agg(id) into v_new from stored;
@@ -273,6 +274,8 @@ declare
   v_noted    uuid[] := '{}';
   v_failed   uuid[] := '{}';
   v_linked   boolean := false;
+  v_settled  boolean[];
+  v_places   bigint[];
   v_taken    boolean[];
   v_holders  uuid[];
   v_parents  record;
@@ -281,16 +284,17 @@ begin
   perform enter(push_jobs.own);
   if push_jobs.again then insert into repeats (at) values (v_now); end if;
   v_doubt := v_sees and exists (select from repeats);
-  if v_sees and (select count(key) from json_to_recordset(push_jobs.jobs) as given(key text)) > 1 then
-    perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
-    select taken, holders into v_taken, v_holders from take_keys(push_jobs.jobs, v_now);
+  if v_sees and json_array_length(push_jobs.jobs) > 1 then
+    select settled, outcomes, places, taken, holders, coalesce(given, '{}'), coalesce(stands, '{}'), ring, move, bounded
+    into v_settled, v_outcomes, v_places, v_taken, v_holders, v_given, v_stands, v_ring, v_move, v_bounded
+    from push_set(push_jobs.jobs, push_jobs.own, v_now, push_jobs.again);
   end if;
   for job in
     select given.* from rows from (json_to_recordset(push_jobs.jobs) as (
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
       timeout bigint, trace text, data text, fresh boolean, cost integer, once json, after uuid[], "onDead" text, "partOf" uuid
     )) with ordinality as given(id, queue, priority, delay, "runAt", key, "group", attempts, timeout, trace, data, fresh, cost, once,
-      after, "onDead", "partOf", nth)
+      after, "onDead", "partOf", nth) where v_settled[nth] is not true
   loop
     v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
@@ -302,15 +306,8 @@ begin
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
       v_room := null;
-      if v_queue.capacity is not null then
-        if not v_sees then
-          raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
-        end if;
-        if not v_bounded then
-          perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
-        end if;
-        v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
-        v_bounded := true;
+      if v_queue.capacity is not null and not v_sees then
+        raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
       end if;
     end if;
     if not v_sees and not v_fresh then
@@ -359,15 +356,23 @@ begin
       exit when v_existing is null and take_key(v_queue.id, job.key, job.id, key_memory(v_remember, v_now), v_now + 1);
     end loop;
     if v_waits and v_existing <> job.id then
-      v_outcomes := v_outcomes || ('held ' || v_existing);
+      v_outcomes[job.nth] := 'held ' || v_existing;
       continue;
     end if;
     v_follows := coalesce(v_met like 'follows %', false);
     v_later := v_later or v_follows;
+    -- Only now: who waits for a key keeps nobody from the room.
+    if v_existing is null and v_queue.capacity is not null and v_room is null then
+      if not v_bounded then
+        perform enter_rooms(array(select distinct queue from json_to_recordset(push_jobs.jobs) as given(queue text)));
+      end if;
+      v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
+      v_bounded := true;
+    end if;
     if v_existing is null and v_room <= 0 then
       if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
       v_holders := array_replace(v_holders, job.id, null);
-      v_outcomes := v_outcomes || ('full ' || job.id);
+      v_outcomes[job.nth] := 'full ' || job.id;
       if push_jobs.listener is not null then
         insert into sleepers (queue, kind, listener) values (v_name, 'room', push_jobs.listener) on conflict do nothing;
       end if;
@@ -380,7 +385,7 @@ begin
       if v_parents.orphan is not null then
         if not v_follows then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_holders := array_replace(v_holders, job.id, null);
-        v_outcomes := v_outcomes || ('orphan ' || job.id || ' ' || v_parents.orphan);
+        v_outcomes[job.nth] := 'orphan ' || job.id || ' ' || v_parents.orphan;
         continue;
       end if;
       if v_parents.is_blocked then v_state := 'blocked'; end if;
@@ -388,7 +393,7 @@ begin
     if v_existing is null then
       insert into waiting (place, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
         encoding, data, data_bytes, remember, follow_due)
-      values (nextval('place'), v_now, case when v_follows then 281474976710655 else v_due end,
+      values (coalesce(v_places[job.nth], nextval('place')), v_now, case when v_follows then 281474976710655 else v_due end,
         coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
         coalesce(job.attempts, v_queue.attempts),
         job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and v_state = 'waiting' then -1 else 0 end,
@@ -414,15 +419,15 @@ begin
       select v_given || job.id, v_stands || v_existing into v_given, v_stands;
     end if;
     if v_met like 'replaced %' then
-      v_outcomes := v_outcomes || v_met;
+      v_outcomes[job.nth] := v_met;
       if v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
       continue;
     end if;
     if v_existing is not null then
-      v_outcomes := v_outcomes || (case when push_jobs.again and v_existing = job.id then 'pushed ' else 'existing ' end || v_existing);
+      v_outcomes[job.nth] := case when push_jobs.again and v_existing = job.id then 'pushed ' else 'existing ' end || v_existing;
       continue;
     end if;
-    v_outcomes := v_outcomes || ('pushed ' || job.id);
+    v_outcomes[job.nth] := 'pushed ' || job.id;
     v_room := v_room - 1;
     if v_queue.limits = 'groups' and v_state = 'waiting' then
       v_queues := v_queues || v_queue.id;
@@ -447,7 +452,7 @@ begin
     insert into arrivals (queue, groups)
     select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
-  v_move := note_pushed(v_id, v_waiting, v_later_on, v_blocked);
+  v_move := coalesce(note_pushed(v_id, v_waiting, v_later_on, v_blocked), v_move);
   if v_noted <> '{}' then perform note_parents(v_noted, v_outcomes); end if;
   -- Held: a child may be due later.
   if v_failed <> '{}' then perform ring_all(end_of(v_failed, 'cancelled', enter_later(push_jobs.own, push_jobs.now))); end if;

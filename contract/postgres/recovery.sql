@@ -24,7 +24,7 @@ language plpgsql as $$
 begin
   lock table millpond.segments in share row exclusive mode;
   insert into millpond.segments (segment, used)
-  select n, n >= 0 and exists (select from millpond.done where segment = n) from generate_series(-1, 7) as n on conflict do nothing;
+  select n, n >= 0 and exists (select from millpond.done where segment = n) from generate_series(-1, 8) as n on conflict do nothing;
   if not exists (select from millpond.segments where current) then
     update millpond.segments set current = true, used = true, closed_at = null, greatest = null, look_at = null where segment = 0;
   end if;

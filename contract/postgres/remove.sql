@@ -39,14 +39,17 @@ begin
     end if;
     if found then
       delete from millpond.children where id = p_id;
-      insert into millpond.moves (queue, segment, was, becomes, cause, count)
-        values (take_out.queue, v_segment, take_out.state, 'gone', 'remove', 1);
+      -- No count has a job that was kept for its children.
+      if v_segment < 8 then
+        insert into millpond.moves (queue, segment, was, becomes, cause, count)
+          values (take_out.queue, v_segment, take_out.state, 'gone', 'remove', 1);
+      end if;
       if v_key is not null then
         delete from millpond.keys where queue = take_out.queue and key = v_key and id = p_id and until is not null;
       end if;
       return;
     end if;
-    exit when not exists (select from millpond.jobs where id = p_id);
+    exit when not exists (select from millpond.all_jobs where id = p_id);
   end loop;
 end $$;
 
@@ -131,6 +134,10 @@ begin
       v_ids := v_ids || array(select id from page(v_queue, v_state, remove."limit" - cardinality(v_ids), null, null));
       exit when cardinality(v_ids) >= remove."limit";
     end loop;
+    if remove.state is null then
+      v_ids := v_ids || array(
+        select id from done where segment = 8 and done.queue = v_queue limit remove."limit" - cardinality(v_ids));
+    end if;
   end if;
   remove.queues := '{}';
   for v_id in select distinct id from unnest(v_ids) as given(id) order by id loop

@@ -82,7 +82,7 @@ begin
     perform check_schedule(item.missed, item.jitter, item.job);
     loop
       v_outcome := 'unknown';
-      if not item.again then
+      if item.again is not true then
         insert into schedules (name, version, "when", tz, missed, jitter, "from", until, paused, next_at, changed_at, seen_at, job)
         values (item.name, item.version, item.line, item.tz, item.missed, item.jitter, item.starts, item.ends, item.paused, v_now, v_now,
           v_now, item.job)
@@ -96,13 +96,15 @@ begin
           when item.version = any (was.former) and was.seen_at + declared_for() > v_now then 'kept' else 'changed' end;
       end if;
       -- Else it was removed meanwhile.
-      exit when found or item.again;
+      exit when found or item.again is true;
     end loop;
     if v_outcome = 'same' then
       update schedules set seen_at = v_now where name = item.name;
     elsif v_outcome = 'changed' then
       v_same := (was."when", was.tz) = (item.line, item.tz) and was."from" is not distinct from item.starts
-        and was.until is not distinct from item.ends;
+        and was.until is not distinct from item.ends
+        -- A time that is due already fires first.
+        or was.planned and coalesce(was.next_at <= v_now, false);
       update schedules set
         former = (array[was.version] || array_remove(was.former, item.version))[1:16], version = item.version, "when" = item.line,
         tz = item.tz, missed = item.missed, jitter = item.jitter, "from" = item.starts, until = item.ends, job = item.job,

@@ -6,37 +6,44 @@
 -- a table that was empty when last analyzed may hold millions of rows now, live or dead. `queue + 0` is for that, too: it keeps the planner
 -- off the index that begins with the queue where the id's is meant. So is `id between held.id and held.id` in joins with a list of ids: for
 -- an equality the planner may walk the whole index in its order instead, and step over each dead entry of a table that it takes for empty.
+-- Where a list is looked up in a table with other indexes, or by two columns, each look-up is a `lateral` with `offset 0` or `for update`:
+-- the planner cannot turn that one round, nor look at the table by a part of the columns.
 
--- `journals`: whether any job of the queue has, or had, a journal.
-create or replace view millpond.jobs as
-select q.name as queue, j.state,
+-- All jobs, whatever table they are in. Look-ups by id use this view: with a join of the queue's name, an index that begins with the queue
+-- would do for them as well.
+create or replace view millpond.all_jobs as
+select j.queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
-  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log, j.remember, j.follow_due,
-  q.journals
-from millpond.waiting j join millpond.queues q on q.id = j.queue
+  null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error, j.log, j.remember, j.follow_due
+from millpond.waiting j
 union all
-select q.name, j.state,
+select j.queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due,
-  q.journals
-from millpond.running j join millpond.queues q on q.id = j.queue
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
+from millpond.running j
 union all
-select q.name, j.state,
+select j.queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due,
-  q.journals
-from millpond.done j join millpond.queues q on q.id = j.queue
+  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due
+from millpond.done j
 union all
-select q.name, j.state,
+select j.queue, j.state,
   j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
-  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due,
-  q.journals
-from millpond.retired j join millpond.queues q on q.id = j.queue;
+  j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error, j.log, j.remember, j.follow_due
+from millpond.retired j;
+
+-- The same for people.
+create or replace view millpond.jobs as
+select q.name as queue, j.state,
+  j.id, j.place, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
+  j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
+  j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error, j.log, j.remember, j.follow_due
+from millpond.all_jobs j join millpond.queues q on q.id = j.queue;
 
 create or replace function millpond.states() returns text[]
 language sql immutable parallel safe as $$

@@ -19,7 +19,7 @@ begin
       update millpond.segments set opened_at = p_now where segment = v_segment.segment;
     end if;
   elsif p_now - v_segment.opened_at >= greatest(60000, p_keep / 6) then
-    select segment into v_next from millpond.segments where segment >= 0 and not used order by segment limit 1;
+    select segment into v_next from millpond.segments where segment between 0 and 7 and not used order by segment limit 1;
     if found then
       update millpond.segments set current = false, closed_at = p_now where segment = v_segment.segment;
       update millpond.segments set current = true, used = true, opened_at = p_now, closed_at = null, greatest = null, look_at = null
@@ -33,6 +33,9 @@ begin
     where used and not current and greatest is null and closed_at < p_now - 60000;
   for v_segment in
     select * from millpond.segments where used and not current and greatest is not null and closed_at + p_keep <= p_now
+      -- prune_links takes out before what children may ask for.
+      and (not exists (select from millpond.links)
+        or exists (select from millpond.link_walk where walked_at >= closed_at + p_keep and walked_at <= p_now))
   loop
     begin
       -- Where somebody reads it: another time. To wait would keep everybody else waiting behind this.
@@ -68,6 +71,8 @@ declare
   v_gone    bigint;
   v_keep    bigint;
   v_state   text;
+  v_ids     uuid[];
+  v_live    uuid[];
   v_queue   record;
 begin
   -- Whoever changes how long jobs are kept, or restores some, and has this looked at again, comes before or after this.
@@ -93,10 +98,16 @@ begin
     if p_segment >= 0 then
       -- Where that costs little, or the segment will be emptied only much later for the sake of another queue.
       continue when not v_small and v_keep * 2 >= p_keep;
-      delete from millpond.done where segment = p_segment and id = any (array(
+      v_ids := array(
         select id from millpond.done
         where segment = p_segment and queue = v_queue.id and finished_at <= p_now - v_keep
-        order by finished_at limit p_limit - v_expired));
+        order by finished_at limit p_limit - v_expired);
+      if millpond.has_children(v_queue.id) then
+        v_live := millpond.with_live_children(v_ids);
+        v_expired := v_expired + millpond.keep_for_children(p_segment, v_live);
+        v_ids := array(select unnest(v_ids) except select unnest(v_live));
+      end if;
+      delete from millpond.done where segment = p_segment and id = any (v_ids);
       get diagnostics v_gone = row_count;
       if v_gone > 0 then
         insert into millpond.moves (queue, segment, was, becomes, cause, count)
@@ -152,7 +163,8 @@ begin
   select max(keep_done) into v_keep from millpond.queues;
   v_expired := millpond.rotate_segments(p_now, coalesce(v_keep, 0));
   for v_segment in
-    select segment from millpond.segments where (used or segment < 0) and (look_at is null or look_at <= p_now) order by segment
+    select segment from millpond.segments
+    where (used or segment < 0) and segment < 8 and (look_at is null or look_at <= p_now) order by segment
   loop
     exit when v_expired >= p_limit;
     v_expired := v_expired + millpond.expire(v_segment, p_limit, p_now, v_keep);
@@ -204,6 +216,7 @@ as $$
 #variable_conflict use_column
 declare
   v_began    constant timestamptz := clock_timestamp();
+  v_patience constant text := current_setting('lock_timeout');
   v_now      bigint;
   v_whole    boolean;
   v_moves    boolean;
@@ -219,7 +232,6 @@ declare
   v_expired  bigint;
   v_groups   bigint;
   v_count    bigint;
-  v_dead     uuid[] := '{}';
   v_bells    text[];
   settled    record;
   v_queue    record;
@@ -273,32 +285,44 @@ begin
     v_promoted := v_promoted + v_count;
     v_work := v_work || v_queue.name;
   end loop;
+  -- Claimed by a clock that has been set back since: they count as claimed now. A lease that ends later than the marks stays so.
+  if v_whole then
+    update running set lease_until = lease_until - (started_at - v_now), started_at = v_now
+    where ctid = any (array(select ctid from running where started_at > v_now + 1000 for update skip locked));
+  end if;
   for job in
     select * from running where lease_until <= v_now and lease_until >= v_lease
     order by lease_until, queue, place limit sweep."limit"
     for update skip locked
   loop
-    delete from running where id = job.id;
     select name, keep_dead into v_queue from queues where id = job.queue;
-    if job.attempt >= job.attempts then
-      v_state := 'dead';
-      job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
-      perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
-      perform ring('finished', v_queue.name);
-      if job.line < 0 then v_work := v_work || v_queue.name; end if;
-      if has_children(job.queue) then v_dead := v_dead || job.id; end if;
-    else
+    if job.attempt < job.attempts then
+      delete from running where id = job.id;
       v_state := 'waiting';
       job.due_at := v_now;
       perform put_back(job, 'waiting', 'lose');
       v_work := v_work || v_queue.name;
+    else
+      v_state := 'dead';
+      job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
+      begin
+        if job.key is not null then perform set_config('lock_timeout', '20ms', true); end if;
+        delete from running where id = job.id;
+        perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
+      exception when lock_not_available or deadlock_detected then
+        -- Another transaction holds its key, or the job that follows it.
+        continue;
+      end;
+      perform set_config('lock_timeout', v_patience, true);
+      perform ring('finished', v_queue.name);
+      if job.line < 0 then v_work := v_work || v_queue.name; end if;
+      if has_children(job.queue) then insert into ended (parent, state) values (job.id, 'dead'); end if;
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
-  if v_dead <> '{}' then v_bells := end_of(v_dead, 'dead', v_now); end if;
   -- Before anything is removed that parents may be found by.
   select * into settled from settle_rest(v_now);
-  v_bells := v_bells || settled.bells;
+  v_bells := settled.bells;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
   v_groups := v_groups + forget_keys(sweep."limit" - v_groups, v_now);
   v_groups := greatest(v_groups, prune_journals(sweep."limit", v_now));

@@ -19,7 +19,7 @@ begin
   loop
     select * into was from millpond.waiting where id = p_id for update;
     exit when found;
-    select state into v_state from millpond.jobs where id = p_id;
+    select state into v_state from millpond.all_jobs where id = p_id;
     -- Else it has come back meanwhile.
     exit when v_state is null or v_state not in ('blocked', 'scheduled', 'waiting');
   end loop;

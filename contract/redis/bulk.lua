@@ -97,6 +97,7 @@ for i = 1, #found do
   if APPLY[change](id, state_of(id) or NEW_STATE, redis.call('HGET', K.jobs, id)) then changed = changed + 1 end
 end
 out[3] = changed
+if change == 'requeue' then enter_back() end
 settle()
 flush()
 raise_floors()

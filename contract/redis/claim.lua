@@ -99,6 +99,24 @@ local function mark_asleep()
   if redis.call('HLEN', K.queue) == 2 then redis.call('PEXPIRE', K.queue, 2 * RECENT) end
 end
 
+-- Jobs that were claimed by a clock that has been set back since count as claimed now. Their leases end last, later than one from now on.
+local function set_back()
+  local last = redis.call('ZREVRANGE', K.running, 0, 0, 'WITHSCORES')[2]
+  if not last or tonumber(last) <= NOW + lease + 1000 then return end
+  for _, id in ipairs(redis.call('ZREVRANGE', K.running, 0, 99)) do
+    local value = redis.call('HGET', K.states, id)
+    local at, state = cmsgpack.unpack_one(value)
+    local group = at > 0 and string.sub(value, at + 1) or ''
+    local ahead = state[5] - NOW
+    if ahead <= 1000 then return end
+    local ends = tonumber(redis.call('ZSCORE', K.running, id)) - ahead
+    state[5] = NOW
+    redis.call('HSET', K.states, id, cmsgpack.pack(state) .. group)
+    redis.call('ZADD', K.running, text(ends), id)
+    note_end(ends)
+  end
+end
+
 if settings[1] == '1' or limit == 0 then return out end
 set_grouped(settings[8])
 local grouped = GROUPED
@@ -109,6 +127,7 @@ local any = redis.call('EXISTS', K.waiting) == 1
 if not any and not limits then
   may_write()
   mark_asleep()
+  set_back()
   redis.call('HDEL', K.claims, worker)
   out[3] = retry_after
   return out
@@ -176,6 +195,7 @@ end
 if got < limit then
   if bytes >= LARGE then out[4] = 1 else
     mark_asleep()
+    set_back()
     local held = held_for and held_for() or -1
     out[3] = (held < 0 or retry_after < 0) and math.max(held, retry_after) or math.min(held, retry_after)
   end

@@ -46,6 +46,9 @@
 --   remembered ZSET of keys by until when they are remembered; or longer, or by a live job: `keys` has it
 --   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
 --   awaiting   ZSET of blocked jobs by place
+--   kept       ZSET of done jobs that were kept long enough and have a live child, by when a sweep looks whether they still have one. They
+--              are in `done` no more
+--   keptFrom   HASH id of such a job → id of the child at which that look begins
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   histograms see record.lua
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were

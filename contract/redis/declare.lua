@@ -35,7 +35,8 @@ for i, given in ipairs(HEAD[5]) do
     local list = { given[2], given[3], given[4], given[5], given[6], given[7], given[8], given[9], false, now, now, now, false, {} }
     if was then
       local same_times = was[WHEN] == given[3] and was[TZ] == given[4] and was[FROM] == given[7] and was[UNTIL] == given[8]
-      if same_times then list[PLANNED], list[NEXT] = was[PLANNED], was[NEXT] end
+      -- A time that is due already fires first.
+      if same_times or was[PLANNED] and was[NEXT] and was[NEXT] <= now then list[PLANNED], list[NEXT] = was[PLANNED], was[NEXT] end
       list[PAUSED], list[LAST] = was[PAUSED], was[LAST]
       list[FORMER] = { was[AS_DECLARED] }
       for _, version in ipairs(was[FORMER]) do

@@ -76,6 +76,10 @@ local function forget(ids)
   if #ids == 0 then return end
   forget_links(ids)
   if Q.steps then forget_journals(ids) end
+  if redis.call('EXISTS', K.kept) == 1 then
+    call('ZREM', K.kept, ids)
+    call('HDEL', K.keptFrom, ids)
+  end
   call('HDEL', K.jobs, ids)
   call('HDEL', K.states, ids)
   for _, key in ipairs({ K.results, K.errors }) do

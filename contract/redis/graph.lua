@@ -59,6 +59,17 @@ end
 -- Jobs go.
 local function forget_links(ids) note_links('u', ids) end
 
+local LIVE = { blocked = true, scheduled = true, waiting = true, running = true }
+
+-- @return per id: whether it is a live job
+local function are_live(ids)
+  local live = {}
+  for i, state in ipairs(hmget(K.states, ids)) do
+    if state then live[i] = LIVE[cmsgpack.unpack(state)[1]] or false else live[i] = redis.call('HEXISTS', K.jobs, ids[i]) == 1 end
+  end
+  return live
+end
+
 -- @return up to so many ids that stand behind this letter and id in `links`
 local function linked(letter, id, limit)
   local start = letter .. id

@@ -4,9 +4,9 @@
 -- relatives: which jobs wait, or waited, for which.
 -- Head: limit: most parents and most children of each.
 -- In:  ids.
--- Out: per id: nil: unknown; else [queue, state, runs, more, parents, children]. runs: 1 if onDead is `run`; more: 1 if there are more
---      parents or children; parents, children: ids by id, one after the other. None of the last ones if there are many links: send those
---      again.
+-- Out: per id: nil: unknown; else [queue, state, runs, more, parents, children, gone]. runs: 1 if onDead is `run`; more: 1 if there are
+--      more parents or children; parents, children, gone: ids by id, one after the other. None of the last ones if there are many
+--      links: send those again.
 -- Invariant: changes nothing. Reads what it answers.
 
 local MOST = 5000 -- links that one call reads, about
@@ -37,6 +37,19 @@ local function children_of(id)
   return all
 end
 
+-- The first of the parents: those that are there, or may come yet, and those that are gone. A job that has the id of one now is another.
+local function part(child, ids)
+  local some, there, gone = {}, {}, {}
+  for i = 1, math.min(limit, #ids) do some[i] = ids[i] end
+  for i, state in ipairs(hmget(K.states, some)) do
+    local id = some[i]
+    local is_there = redis.call('ZSCORE', K.links, 'o' .. id .. child)
+      or redis.call('ZSCORE', K.links, 'c' .. id .. child) and (state or redis.call('HEXISTS', K.jobs, id) == 1)
+    if is_there then there[#there + 1] = id else gone[#gone + 1] = id end
+  end
+  return table.concat(there), table.concat(gone)
+end
+
 local function first(ids) return table.concat(ids, '', 1, math.min(limit, #ids)) end
 
 for i = 3, #ARGV do
@@ -48,7 +61,8 @@ for i = 3, #ARGV do
     local runs = state[1] == 'blocked' and (tonumber(redis.call('HGET', K.waits, id)) or 0) % 2 or 0
     local more = (#parents > limit or #children > limit) and 1 or 0
     read = read + #parents + #children
-    one = { queue_of(record), state[1], runs, more, first(parents), first(children) }
+    local there, gone = part(id, parents)
+    one = { queue_of(record), state[1], runs, more, there, first(children), gone }
   end
   read = read + 1
   out[i - 2] = one

@@ -42,8 +42,8 @@ local function drop_queue()
   redis.call('ZREM', K.due, QUEUE)
   redis.call('ZREM', K.ends, QUEUE)
   for name in string.gmatch(
-    'pages waiting keys remembered scheduled running done dead cancelled awaiting claims histograms queue limits lines slots groups names '
-      .. 'touched tickets held blocked unused', '%S+') do redis.call('UNLINK', K[name]) end
+    'pages waiting keys remembered scheduled running done dead cancelled awaiting kept keptFrom claims histograms queue limits lines slots '
+      .. 'groups names touched tickets held blocked unused', '%S+') do redis.call('UNLINK', K[name]) end
   redis.call('SET', K.floor, text(floor))
   -- A process that sleeps hears of the first job of a queue that has its name.
   if recent(marks[1]) then
@@ -67,6 +67,7 @@ end
 
 know()
 local removed, more, stopped = 0, 0, 0
+if whole then wanted[#wanted + 1] = 'kept' end
 for _, state in ipairs(wanted) do
   local ids = first_of(state, limit - removed)
   for _, id in ipairs(ids) do

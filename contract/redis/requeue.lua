@@ -46,6 +46,7 @@ for i = 1, #ids do
   end
   requeue(ids[i])
 end
+enter_back()
 flush()
 local out = { back, stayed, NOW, left }
 for _, q in ipairs(order) do

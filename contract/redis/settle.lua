@@ -76,10 +76,14 @@ local function drop_links(id, most)
     gone[n + 1], gone[n + 2], gone[n + 3] = 'p' .. id .. parent, 'o' .. parent .. id, 'c' .. parent .. id
   end
   local count = #gone / 3
-  for _, child in ipairs(linked('c', id, most - count)) do
-    gone[#gone + 1], gone[#gone + 2] = 'c' .. id .. child, 'p' .. child .. id
-    count = count + 1
+  local children = linked('c', id, most - count)
+  local live = are_live(children)
+  for i, child in ipairs(children) do
+    gone[#gone + 1] = 'c' .. id .. child
+    -- A live one is told that its parent is gone.
+    if not live[i] then gone[#gone + 1] = 'p' .. child .. id end
   end
+  count = count + #children
   call('ZREM', K.links, gone)
   -- Parents that the pond never knew are noted in `waits` for their children alone.
   for _, parent in ipairs(parents) do

@@ -77,15 +77,57 @@ local function end_leases()
   end
 end
 
+local LOOK, MOST_KEPT, CHILDREN = 60000, 100, 500
+
+-- @return the first live child of a job, from that child on; or the last of many that are not live, and true: look on from there
+local function live_child(id, from)
+  local open = linked('o', id, 1)[1]
+  if open then return open, false end
+  local start = 'c' .. id
+  local ids = redis.call('ZRANGEBYLEX', K.links, '[' .. start .. from, '[' .. start .. AFTER_ID, 'LIMIT', 0, CHILDREN)
+  for i = 1, #ids do ids[i] = string.sub(ids[i], 18) end
+  for i, is_live in ipairs(are_live(ids)) do
+    if is_live then return ids[i], false end
+  end
+  if #ids == CHILDREN then return ids[CHILDREN], true end
+end
+
+local function keep(id, child, look)
+  redis.call('ZADD', K.kept, text(look), id)
+  redis.call('HSET', K.keptFrom, id, child)
+end
+
+-- Done jobs with a live child stay: it may ask for their results. @return the others
+local function without_parents(ids)
+  local others = {}
+  for i, value in ipairs(hmget(K.waits, ids)) do
+    local child, more
+    if value then child, more = live_child(ids[i], '') end
+    if child then keep(ids[i], child, more and NOW + 1 or NOW + LOOK) else others[#others + 1] = ids[i] end
+  end
+  return others
+end
+
 local function expire()
   for state, kept in pairs({ done = Q.keep_done, dead = Q.keep_dead, cancelled = Q.keep_dead }) do
     local ids = until_time(K[state], NOW - kept, limit - expired)
     if #ids > 0 then
       call('ZREM', K[state], ids)
-      forget(ids)
       expired = expired + #ids
+      if state == 'done' and has_waits() then ids = without_parents(ids) end
+      forget(ids)
     end
   end
+end
+
+-- Removes jobs that were kept for children of which none is live any more.
+local function look_at_kept()
+  local free = {}
+  for _, id in ipairs(until_time(K.kept, NOW, MOST_KEPT)) do
+    local child, more = live_child(id, redis.call('HGET', K.keptFrom, id) or '')
+    if child then keep(id, child, more and NOW + 1 or NOW + LOOK) else free[#free + 1] = id end
+  end
+  forget(free)
 end
 
 -- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind. @return when to look
@@ -111,6 +153,7 @@ local function note_next(soonest)
   sooner(K.running, 0)
   if GROUPED then sooner(K.unused, 0) end
   sooner(K.remembered, 0)
+  sooner(K.kept, 0)
   sooner(K.done, Q.keep_done)
   sooner(K.dead, Q.keep_dead)
   sooner(K.cancelled, Q.keep_dead)
@@ -122,6 +165,7 @@ local function sweep_queue()
   promote()
   end_leases()
   expire()
+  look_at_kept()
   local again = forget_claims()
   flush_queue()
   if GROUPED then

@@ -1,6 +1,6 @@
 -- graphs: jobs that wait for others, their parents: contract/graphs.md.
--- In:  jobs by their places (`seq`), in JSON lists. `ended`: lists of parent, after and until: the links of a parent to the children with
---      after < seq <= until. open: 1, or 2 with onDead `run`; 0 of a link that is closed.
+-- In:  jobs by their places (`seq`), in JSON lists. `ended`: lists of parent, after, until and id: the links of a parent to the children
+--      with after < seq <= until. open: 1, or 2 with onDead `run`; of a link that is closed, that below 0.
 -- Out: rows of jobs and links.
 -- Invariant: only queues whose `graphs` is 1 have jobs with links. The others run nothing of this. A blocked job has an open link.
 
@@ -51,7 +51,8 @@ on conflict do nothing
 select * from (
   select job.id, seq,
     exists (select 1 from millpond_links where parent = seq) as has_children,
-    exists (select 1 from millpond_links indexed by millpond_parents where child = seq) as has_parents,
+    exists (select 1 from millpond_links indexed by millpond_parents where child = seq)
+      or exists (select 1 from millpond_gone where child = seq) as has_parents,
     exists (select 1 from millpond_ended indexed by millpond_ended_parent where parent = seq) as pending
   from json_each(:ids) as given cross join millpond_jobs as job on job.id = given.value
 )
@@ -65,7 +66,7 @@ from json_each(:ended) as given cross join millpond_links as link
 limit :limit
 
 -- @statement close
-update millpond_links set open = 0
+update millpond_links set open = -open
 where (parent, child) in (
   select link.parent, link.child
   from json_each(:ended) as given cross join millpond_links as link
@@ -73,15 +74,44 @@ where (parent, child) in (
   where open > 0
 )
 
+-- @statement gone
+-- Of parents that are gone, before `drop`: their live children are told of them.
+insert into millpond_gone (child, parent)
+select link.child, given.value ->> 3
+from json_each(:ended) as given cross join millpond_links as link
+  on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
+cross join millpond_jobs as job on job.seq = link.child
+where job.state in ('blocked', 'scheduled', 'waiting', 'running')
+on conflict do nothing
+
 -- @statement drop
--- Of parents that are gone, after `close`.
+-- Of parents that are gone, after `close` and `gone`.
 delete from millpond_links
 where (parent, child) in (
   select link.parent, link.child
   from json_each(:ended) as given cross join millpond_links as link
     on link.parent = given.value ->> 0 and link.child > given.value ->> 1 and link.child <= given.value ->> 2
-  where open = 0
+  where open <= 0
 )
+
+-- @statement reopen
+-- In: children, which have just come back. Their links to live parents are open, all others are closed.
+update millpond_links set open = iif(
+  exists (
+    select 1 from millpond_jobs as job where job.seq = parent and job.state in ('blocked', 'scheduled', 'waiting', 'running')
+  ), max(abs(open), 1), -abs(open)
+)
+where (parent, child) in (
+  select link.parent, link.child
+  from json_each(:children) as given cross join millpond_links as link indexed by millpond_parents on link.child = given.value
+)
+
+-- @statement block_again
+-- After `reopen`: those that wait for others.
+update millpond_jobs set state = 'blocked', line = null
+where seq in (select value from json_each(:children)) and state = 'waiting'
+  and exists (select 1 from millpond_links indexed by millpond_parents where child = seq and open > 0)
+returning queue
 
 -- @statement cancel
 -- In: children, error (JSON). Those that are blocked. In a queue whose `once` is 1, a follower of the key may be due: once/follower.
@@ -108,6 +138,10 @@ where (parent, child) in (
   from json_each(:children) as given cross join millpond_links as link indexed by millpond_parents on link.child = given.value
 )
 returning parent
+
+-- @statement forget_gone
+-- In: children, which are removed.
+delete from millpond_gone where child in (select value from json_each(:children))
 
 -- @statement shrink
 -- After `forget`, if anything is left for sweeps, and before `over`: another job may get the place of one that was removed.
@@ -151,6 +185,49 @@ where queue = :queue and state = :state and finished_at <= :now - (
 order by finished_at, seq
 limit :limit
 
+-- @statement live_child
+-- The first live child of a job, from the place :child on.
+select link.child from millpond_links as link cross join millpond_jobs as job on job.seq = link.child
+where link.parent = :seq and link.child >= :child and job.state in ('blocked', 'scheduled', 'waiting', 'running')
+order by link.child
+limit 1
+
+-- @statement hold
+-- In: child, the first live one of this done job. Then `unlist`, before sweep/expire.
+insert into millpond_kept (seq, finished_at, child, look_at)
+select seq, finished_at, :child, :now + 60000 from millpond_jobs where seq = :seq
+on conflict do update set finished_at = excluded.finished_at, child = excluded.child, look_at = excluded.look_at
+
+-- @statement unlist
+update millpond_jobs set finished_at = null where seq = :seq
+
+-- @statement held
+-- Those to look at: 100 at most. A later time than in a minute is that of a clock that went back. Without an id, the job was removed by
+-- another program.
+select held.seq, held.child, job.id, job.queue
+from (
+  select * from (
+    select seq, child from millpond_kept indexed by millpond_kept_looks where look_at <= :now order by look_at limit 100
+  )
+  union all
+  select * from (select seq, child from millpond_kept indexed by millpond_kept_looks where look_at > :now + 60000 limit 100)
+) as held left join millpond_jobs as job on job.seq = held.seq and job.state = 'done' and job.finished_at is null
+
+-- @statement look_again
+update millpond_kept set child = :child, look_at = :now + 60000 where seq = :seq
+
+-- @statement unhold
+-- It is removed.
+delete from millpond_kept where seq = :seq
+
+-- @statement held_at
+-- When a job finished whose `finished_at` is null.
+select finished_at from millpond_kept where seq = :seq
+
+-- @statement held_of
+-- Of a queue that is removed, after all other jobs.
+select id, queue, state, fence from millpond_kept cross join millpond_jobs using (seq) where queue = :queue limit :limit
+
 -- @statement waits
 -- Of a blocked job: how many of its links are open, and what is open of them.
 select count(*) as links, max(open) as open from millpond_links indexed by millpond_parents where child = :seq and open > 0
@@ -180,3 +257,6 @@ delete from millpond_awaited where node = :node and not exists (select 1 from mi
 -- @statement unfounded
 -- Another program has removed all jobs. Run `shrink` and `over` after it.
 delete from millpond_links where (select max(seq) from millpond_jobs) is null
+
+-- @statement unfounded_gone
+delete from millpond_gone where (select max(seq) from millpond_jobs) is null

@@ -7,11 +7,14 @@
 select seq, queue, state from millpond_jobs where id = :id
 
 -- @statement parents
-select coalesce(job.id, awaited.parent) as id
+-- gone: it is not there any more.
+select coalesce(job.id, awaited.parent) as id, 0 as gone
 from millpond_links as link indexed by millpond_parents
 left join millpond_jobs as job on job.seq = link.parent
 left join millpond_awaited as awaited on awaited.node = link.parent
 where link.child = :seq and coalesce(job.id, awaited.parent) is not null
+union all
+select parent, 1 from millpond_gone where child = :seq
 order by 1
 limit :limit
 

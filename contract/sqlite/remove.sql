@@ -1,6 +1,7 @@
 -- remove: jobs are unknown from now on, as if they had never been pushed.
 -- In:  id; or queue, state and limit, as the first page of list; or queue.
--- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, which tells its state by then;
+-- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, which tells its state by then (held: 1: no
+--      count has it; run graphs/unhold);
 --      then `fence`. `queue`, changes = 0: it still has jobs.
 -- Invariant: what the triggers of limits.sql count of a job goes with it. A queue that is removed has no jobs.
 
@@ -28,7 +29,7 @@ select id, queue, state, fence from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at is not null order by finished_at desc, seq desc limit :limit
 
 -- @statement remove
-delete from millpond_jobs where id = :id returning state
+delete from millpond_jobs where id = :id returning state, seq, state = 'done' and finished_at is null as held
 
 -- @statement fence
 -- After `remove`, with the highest fence of the jobs: later pushes begin one above it, so not even `extend` takes an old claim for theirs.

@@ -16,7 +16,7 @@ from millpond_schedules where name = :name
 update millpond_schedules set seen_at = :now where name = :name
 
 -- @statement store
--- What people do, paused, stays; so does the next time, unless other times were declared.
+-- What people do, paused, stays; so does the next time, unless other times were declared, and if it is due already.
 insert into millpond_schedules (
   name, version, "when", tz, missed, jitter, "from", until, paused, next_at, changed_at, seen_at,
   queue, priority, key, "group", cost, attempts, timeout, encoding, data
@@ -33,9 +33,13 @@ on conflict do update set
       limit 16
     )
   ),
-  planned = planned and "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until,
+  planned = planned and (
+    "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until
+    or ifnull(next_at <= excluded.next_at, 0)
+  ),
   next_at = iif(
-    "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until, next_at, excluded.next_at
+    "when" = excluded."when" and tz = excluded.tz and "from" is excluded."from" and until is excluded.until
+      or planned and ifnull(next_at <= excluded.next_at, 0), next_at, excluded.next_at
   ),
   version = excluded.version, "when" = excluded."when", tz = excluded.tz, missed = excluded.missed, jitter = excluded.jitter,
   "from" = excluded."from", until = excluded.until, changed_at = excluded.changed_at, seen_at = excluded.seen_at,

@@ -7,8 +7,8 @@
 
 -- @statement look
 -- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into
--- lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs that were
--- kept long enough.
+-- lines. forget: groups to forget. promote: due jobs. ahead: see `set_back`. lost: leases that ended. done, dead and
+-- cancelled: jobs that were kept long enough.
 -- Materialized, as SQLite would look up each time twice.
 with counts as materialized (
   select queue,
@@ -36,6 +36,10 @@ queue as materialized (
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
     (
+      select started_at from millpond_jobs indexed by millpond_running where queue = name and state = 'running'
+      order by lease_until desc limit 1
+    ) as last_started,
+    (
       select min(finished_at) from millpond_jobs indexed by millpond_finished
       where queue = name and state = 'done' and finished_at is not null
     ) as done_at,
@@ -55,18 +59,19 @@ work as (
       or done > 0 and done_at is null or dead > 0 and dead_at is null or cancelled > 0 and cancelled_at is null, 0) as emptied,
     ifnull(forget_at <= :now, 0) as forget,
     ifnull(due_at <= :now, 0) as promote,
+    ifnull(last_started > :now + 1000, 0) as ahead,
     ifnull(lease_until <= :now, 0) as lost,
     ifnull(done_at + keep_done <= :now, 0) as done,
     ifnull(dead_at + keep_dead <= :now, 0) as dead,
     ifnull(cancelled_at + keep_dead <= :now, 0) as cancelled
   from queue
 )
-select *, max(emptied, line_up, forget, promote, lost, done, dead, cancelled) as busy from work
+select *, max(emptied, line_up, forget, promote, ahead, lost, done, dead, cancelled) as busy from work
 
 -- @statement recount
 -- Reads all jobs of the database, once after they were removed by another program.
 update millpond_counts set count = (
-  select count(*) from millpond_jobs where queue = :queue and state = millpond_counts.name
+  select count(*) from millpond_jobs where queue = :queue and state = millpond_counts.name and (state <> 'done' or finished_at is not null)
 )
 where queue = :queue and kind = 'state'
 
@@ -78,6 +83,14 @@ where seq in (
   where queue = :queue and state = 'scheduled' and due_at <= :now
   order by due_at, seq
   limit :limit
+)
+
+-- @statement set_back
+-- Run before `lost`: jobs that were claimed by a clock that has been set back since. They count as claimed now.
+update millpond_jobs set lease_until = lease_until - (started_at - :now), started_at = :now
+where started_at > :now + 1000 and seq in (
+  select seq from millpond_jobs indexed by millpond_running
+  where queue = :queue and state = 'running' order by lease_until desc limit :limit
 )
 
 -- @statement lost

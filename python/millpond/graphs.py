@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from millpond.contract import DEFAULTS, bound
 from millpond.durations import check_integer
+from millpond.encoding import Body
 from millpond.errors import MillpondError
 from millpond.ids import check_id
-from millpond.jobs import LIVE, STATES, NewJob, OnDead, Pushed, Record, Relatives, State
+from millpond.jobs import LIVE, STATES, JobError, NewJob, OnDead, Pushed, Relatives, State
 from millpond.store import Store
 
 MOST_JOBS: Final[int] = DEFAULTS["graph"]["jobs"]
@@ -23,8 +24,8 @@ ID_BYTES: Final = 36
 """What a parent counts of the bytes of a call."""
 MOST_NAMED: Final = 20
 """Places of a circle that the message names."""
-FOUND_AT_ONCE: Final = 100
-"""Each of them may have a large result."""
+ASKED_AT_ONCE: Final = 100
+"""Results that are in memory at once."""
 LOOKED_AT_ONCE: Final = 200
 FEW_RELATIVES: Final = 100
 """Asked for of many jobs at once; those that have more are asked for one by one."""
@@ -111,12 +112,30 @@ def _cycle(parents: Sequence[Sequence[int]], left: Sequence[int]) -> MillpondErr
     return MillpondError("GraphCycle", f"jobs wait for each other in a circle, by their places: {named}{more}")
 
 
-def parents_of(store: Store, id: str) -> Iterator[Record]:
-    """The jobs that a job waited for, with their results and errors, by id; those that are gone are left out."""
+@dataclass(frozen=True)
+class Parent:
+    """What a job that was waited for has come to. `gone`: the store does not know it any more: it was removed, or its queue keeps no
+    jobs."""
+
+    id: str
+    queue: str | None
+    state: State | Literal["gone"]
+    result: Body | None = None
+    error: JobError | None = None
+
+
+def parents_of(store: Store, id: str) -> Iterator[Parent]:
+    """The jobs that a job waited for, with their results and errors, by id."""
     [relatives] = store.relatives([check_id(id)], MOST_PARENTS)
-    ids = relatives.parents if relatives else ()
-    for start in range(0, len(ids), FOUND_AT_ONCE):
-        yield from (record for record in store.find(ids[start : start + FOUND_AT_ONCE]) if record)
+    ids = sorted((*relatives.parents, *relatives.gone)) if relatives else []
+    while ids:
+        found = store.outcomes(ids[:ASKED_AT_ONCE])
+        for each, outcome in zip(ids, found):
+            if outcome is None:
+                yield Parent(each, None, "gone")
+            else:
+                yield Parent(each, outcome.queue, outcome.state, outcome.result, outcome.error)
+        ids = ids[len(found) :]
 
 
 @dataclass(frozen=True)

@@ -123,12 +123,13 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Relatives:
-    """A job's place in its graph. `more`: there are more parents or children."""
+    """A job's place in its graph. `gone`: of a live job, the parents that are gone. `more`: there are more parents or children."""
 
     queue: str
     state: State
     on_dead: OnDead
     parents: Sequence[str]
+    gone: Sequence[str]
     children: Sequence[str]
     more: bool
 
@@ -333,6 +334,19 @@ class Record(Job):
     """Of a parked job: the reason of its last park."""
     entries: Sequence[NewEntry] = ()
     """Only for `restore`: its journal."""
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """What has become of a job."""
+
+    id: str
+    queue: str
+    state: State
+    attempt: int
+    attempts: int
+    result: Body | None
+    error: JobError | None
 
 
 @dataclass(frozen=True, kw_only=True)

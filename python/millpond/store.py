@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter,
+    Bell, BulkChange, BulkStep, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter, JobOutcome,
     JobUpdate, JournalItem, JournalOutcome, NewJob, Outcome, Page, Pushed, Record, Relatives, Release, ReleaseOutcome, Removed, Requeued,
     RestoreOutcome, State, Swept, UpdateOutcome, check_fields,
 )
@@ -141,6 +141,10 @@ class Store(ABC):
 
     @abstractmethod
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]: ...
+
+    @abstractmethod
+    def outcomes(self, ids: Sequence[str]) -> Sequence[JobOutcome | None]:
+        """What has become of jobs, without their data. Where results are large, the answer is for the first ids alone."""
 
     @abstractmethod
     def ahead(self, id: str) -> int | None: ...

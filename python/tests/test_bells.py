@@ -49,7 +49,7 @@ def test_finished_and_cancelled_ring(place: Place, store: Store) -> None:
 
     def finish() -> None:
         id = store.push([job()])[0].id
-        store.find([id])
+        store.outcomes([id])
         drain(other, "q", "w")
 
     def cancel() -> None:
@@ -81,7 +81,7 @@ def test_a_queue_that_is_removed_rings(place: Place, store: Store) -> None:
         def act() -> None:
             store.configure("q", capacity=1)
             pushed = store.push([job(), job()])
-            store.find([pushed[0].id])
+            store.outcomes([pushed[0].id])
             other.remove(queue="q", limit=100)
 
         heard(store, act, Bell(kind, "q"))

@@ -71,7 +71,7 @@ def test_a_thousand_jobs_in_one_call(store: Store) -> None:
 
 
 def test_nothing_is_answered_with_nothing(store: Store) -> None:
-    answers: list[Sequence[object]] = [store.push([]), store.find([]), store.cancel([]), store.extend("q", [])]
+    answers: list[Sequence[object]] = [store.push([]), store.find([]), store.outcomes([]), store.cancel([]), store.extend("q", [])]
     answers += [store.complete("q", []), store.fail("q", []), store.release("q", [])]
     assert not any(answers) and store.requeue(ids=[]).requeued == 0
     store.record([])

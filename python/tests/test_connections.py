@@ -65,3 +65,21 @@ def test_a_push_whose_answer_was_lost_is_stored_once(store: Store, place: Place)
     jobs = [job(key="k", fresh=True), job(fresh=True), job(key="k", fresh=True)]
     assert [each.status for each in store.push(jobs)] == ["pushed", "pushed", "existing"]
     assert lost and store.stats("q")[0].counts["waiting"] == 2
+
+
+@pytest.mark.parametrize(("state", "code"), [("40003", "StoreUnavailable"), ("40001", "StoreBusy")])
+def test_a_call_whose_end_the_server_does_not_know_is_made_once(place: Place, store: Store, state: str, code: str) -> None:
+    if place.name != "postgres":
+        pytest.skip("SQLSTATEs are PostgreSQL's")
+    connection: Any = store
+    run, tries = connection._connection._call, []
+
+    def counts(sql: str, parameters: Any) -> Any:
+        tries.append(sql)
+        return run(sql, parameters)
+
+    connection._connection._call = counts
+    with pytest.raises(MillpondError) as raised:
+        connection._connection.call(f"do $$ begin raise 'as told' using errcode = '{state}'; end $$", ())
+    assert raised.value.code == code and isinstance(raised.value, LostAnswer) == (state == "40003")
+    assert len(tries) == (1 if state == "40003" else 5)

@@ -124,6 +124,14 @@ def test_one_job_when_all_have_ended(store: Store) -> None:
     assert list(parents_of(store, new_id())) == []
 
 
+def test_a_parent_that_is_gone_is_told(store: Store) -> None:
+    first = job()
+    [_, child] = push_all(store, followed_by([first], job("r")))
+    drain(store, "q", "w")
+    store.remove(ids=[first.id])
+    assert [(each.id, each.queue, each.state) for each in parents_of(store, child.id)] == [(first.id, None, "gone")]
+
+
 def test_a_dead_parent_cancels_unless_told_otherwise(store: Store) -> None:
     first = job(attempts=1)
     push_all(store, [first, job("r", after=[first.id]), job("r", after=[first.id], on_dead="run")])

@@ -197,7 +197,7 @@ def outward(given: Any) -> Any:
             value = short_id(value)
         elif name == "parent" and value is not None:
             value = short_id(value)
-        elif name in ("sample", "parents", "children"):
+        elif name in ("sample", "parents", "children", "gone"):
             value = [short_id(each) for each in value]
         elif name in TIMES and isinstance(value, int):
             value -= EPOCH

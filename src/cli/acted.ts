@@ -2,6 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import { actionDone, keepsActions } from '../pond/actions.ts'
 import type { ActionEvent } from '../values/jobs/events.ts'
+import { outcomesOf } from '../values/operations/outcomes.ts'
 import type { Opened } from './open.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -14,8 +15,11 @@ export function acted({ pond }: Opened, { through = 'cli' }: Terminal, action: A
 /** The queues of jobs that are about to be changed, by id; none, where nothing is kept. */
 export async function queuesOf({ store }: Opened, ids: readonly string[]): Promise<Map<string, string>> {
   if (!keepsActions(store)) return new Map()
-  const found = await store.operations.find({ ids })
-  return new Map(found.flatMap((record) => (record === null ? [] : [[record.id, record.queue] as const])))
+  const queues = new Map<string, string>()
+  for await (const outcomes of outcomesOf(store, ids)) {
+    for (const found of outcomes) if (found !== null) queues.set(found.id, found.queue)
+  }
+  return queues
 }
 
 /** One entry for each queue. */

@@ -5,9 +5,10 @@
  *
  * The target lets a job wait for parents that it does not know yet. A parent that ends at the source comes there when it has ended.
  */
+import { MillpondError } from '../values/errors/errors.ts'
 import type { JobRecord } from '../values/jobs/records.ts'
 import type { Batch, Source, SourceGraph } from './source.ts'
-import type { Fate, LeftReason, Target } from './target.ts'
+import type { Fate, Left, Target } from './target.ts'
 
 /** How a batch of jobs that others wait for is carried. */
 type Carry = (batch: Batch) => Promise<void>
@@ -29,34 +30,33 @@ export class GraphMover {
   /** Stores the records, once what waits for them is away. @returns per record undefined if it went before */
   async take(records: readonly JobRecord[], carry: Carry): Promise<(Fate | undefined)[]> {
     const { graph } = this.#source
-    const staying: ReadonlyMap<string, LeftReason> =
+    const staying: ReadonlyMap<string, Left> =
       graph === undefined ? new Map() : await this.#staying(graph, records, carry)
     const sent = records.filter(({ id }) => !this.#carried.has(id) && !staying.has(id))
     const fates = (sent.length === 0 ? [] : await this.#target.take(sent)).values()
     return records.map(({ id }) => {
       if (this.#carried.has(id)) return undefined
-      return staying.get(id) ?? fates.next().value ?? 'StoreFailed'
+      return staying.get(id) ?? fates.next().value
     })
   }
 
   /** Those that cannot go: they wait for a job that stays, or a job that stays waits for them. */
-  async #staying(graph: SourceGraph, records: readonly JobRecord[], carry: Carry): Promise<Map<string, LeftReason>> {
+  async #staying(graph: SourceGraph, records: readonly JobRecord[], carry: Carry): Promise<Map<string, Left>> {
     await this.carryChildren(records, carry)
     const children = await graph.childrenOf(records)
-    const staying = new Map<string, LeftReason>()
+    const staying = new Map<string, Left>()
     const places = await graph.queuesOf([...children.values()].flat())
     for (const { id, queue } of records) {
       const own = children.get(id)
       const isApart = own?.some((child) => this.#target.isApart(queue, places.get(child) ?? queue))
-      if (own !== undefined) staying.set(id, isApart ? 'AcrossShards' : 'NotSupported')
+      if (own !== undefined) staying.set(id, isApart ? APART : PARTED)
     }
     const blocked = records.filter(({ state }) => state === 'blocked')
     const queues = await graph.queuesOf(blocked.flatMap(({ after = [] }) => after))
     const isLeft = (id: string) => !this.#isMoved(queues.get(id) ?? '') && queues.has(id)
     for (const { id, queue, after = [] } of blocked) {
-      if (after.some(isLeft)) staying.set(id, 'NotSupported')
-      if (after.some((parent) => this.#target.isApart(queue, queues.get(parent) ?? queue)))
-        staying.set(id, 'AcrossShards')
+      if (after.some(isLeft)) staying.set(id, PARTED)
+      if (after.some((parent) => this.#target.isApart(queue, queues.get(parent) ?? queue))) staying.set(id, APART)
     }
     // What is added meanwhile is gone through, too.
     const parents = new Map(blocked.map(({ id, after = [] }) => [id, after]))
@@ -100,6 +100,12 @@ export class GraphMover {
     return any
   }
 }
+
+const APART = new MillpondError(
+  'AcrossShards',
+  'it and a job of its graph would come to different stores of the target',
+)
+const PARTED = new MillpondError('NotSupported', 'a job of its graph stays at the source')
 
 function goneParent(id: string, queue: string): JobRecord {
   const now = Date.now()

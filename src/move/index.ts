@@ -21,7 +21,7 @@ import { StoreSource } from './sources/store.ts'
 import { Target } from './target.ts'
 
 export type { ErrorCode, MillpondError } from '../values/errors/errors.ts'
-export type { MovedQueue, MoveEnd, MoveOptions, MoveReport } from './options.ts'
+export type { LeftJob, MovedQueue, MoveEnd, MoveOptions, MoveReport } from './options.ts'
 export type { MoveProgress } from './pace.ts'
 export type { Counts } from './source.ts'
 export type { LeftReason } from './target.ts'

@@ -13,16 +13,18 @@ import type { MillpondError } from '../values/errors/errors.ts'
 import { JOB_STATES, type JobRecord } from '../values/jobs/records.ts'
 import { Followers } from './followers.ts'
 import { GraphMover } from './graph-mover.ts'
-import type { MovedQueue, MoveOptions, MoveReport } from './options.ts'
+import type { LeftJob, MovedQueue, MoveOptions, MoveReport } from './options.ts'
 import { Pace } from './pace.ts'
 import { retried } from './retry.ts'
 import type { Batch, Counts, QueueCounts, Source } from './source.ts'
-import type { Fate, LeftReason, Target } from './target.ts'
+import type { Fate, Left, Target } from './target.ts'
 
 /** In ms: between two looks at a source that has nothing to take. */
 const IDLE = 250
 /** In ms: between two progress calls. */
 const TOLD_EVERY = 1000
+/** Jobs of a queue that stay at the source, in the report. */
+const MOST_LISTED = 100
 
 const noCounts = (): Counts => ({ blocked: 0, scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 })
 const sum = (counts: Counts): number => JOB_STATES.reduce((total, state) => total + counts[state], 0)
@@ -36,7 +38,7 @@ export class Mover {
   readonly #prepare: (queue: string) => Promise<void>
   readonly #queues = new Map<string, MovedQueue>()
   /** Per queue, by id. */
-  readonly #left = new Map<string, Map<string, LeftReason>>()
+  readonly #left = new Map<string, Map<string, Left>>()
   readonly #pace = new Pace()
   readonly #startedAt = Date.now()
   readonly #began = performance.now()
@@ -79,7 +81,7 @@ export class Mover {
     for (const { queue, counts } of found) {
       const known = this.#queues.get(queue)
       if (known === undefined && this.#options.settings !== false) await this.#prepare(queue)
-      const entry = known ?? { queue, found: counts, moved: noCounts(), repeated: 0, left: {} }
+      const entry = known ?? { queue, found: counts, moved: noCounts(), repeated: 0, left: {}, leftJobs: [] }
       this.#queues.set(queue, entry)
       entries.push(entry)
     }
@@ -89,7 +91,7 @@ export class Mover {
   /** @returns whether it has moved jobs that were pushed before the start */
   async #carry(entry: MovedQueue, batches: AsyncIterable<Batch>): Promise<boolean> {
     const iterator = batches[Symbol.asyncIterator]()
-    const left = new Map<string, LeftReason>()
+    const left = new Map<string, Left>()
     let older = false
     let isFull = false
     let settle = async () => {}
@@ -100,7 +102,7 @@ export class Mover {
       const fates = await this.#store(batch).catch((error: unknown) => abandonAhead(ahead, error))
       // The jobs behind it stay with the workers of the source.
       isFull ||= fates.includes('full')
-      settle = () => this.#settle(batch, fates)
+      settle = () => this.#settle(batch, fates, left)
       older = this.#count(entry, batch.records, fates, left) || older
       next = await ahead
       await this.#tell()
@@ -123,16 +125,17 @@ export class Mover {
     const name = batch.records[0]?.queue
     if (name !== undefined && !this.#queues.has(name)) await this.#look()
     const fates = await this.#store(batch)
-    await this.#settle(batch, fates)
+    const left = new Map<string, Left>()
+    await this.#settle(batch, fates, left)
     for (const [index, record] of batch.records.entries()) if (isThere(fates[index])) this.#graphs.went(record)
     const entry = name === undefined ? undefined : this.#queues.get(name)
     if (entry === undefined) return
-    const left = new Map(this.#left.get(entry.queue))
-    this.#count(entry, batch.records, fates, left)
-    this.#leave(entry, left)
+    const all = new Map(this.#left.get(entry.queue))
+    this.#count(entry, batch.records, fates, all)
+    this.#leave(entry, new Map([...all, ...left]))
   }
 
-  async #settle(batch: Batch, fates: readonly (Fate | undefined)[]): Promise<void> {
+  async #settle(batch: Batch, fates: readonly (Fate | undefined)[], left: Map<string, Left>): Promise<void> {
     const { records } = batch
     const there = records.filter((_, index) => isThere(fates[index]))
     for (const record of there) this.#followers.went(record)
@@ -143,14 +146,16 @@ export class Mover {
     if (full.length > 0) await batch.putBack(full, false)
     const refused = records.filter((_, index) => !isThere(fates[index]) && fates[index] !== 'full')
     if (refused.length > 0) await batch.putBack(refused, true)
+    for (const [id, error] of batch.refused ?? []) left.set(id, error)
   }
 
   /** What has been left now, and what was left out because it had been before. */
-  #leave(entry: MovedQueue, left: Map<string, LeftReason>): void {
-    const before = this.#left.get(entry.queue) ?? new Map<string, LeftReason>()
+  #leave(entry: MovedQueue, left: Map<string, Left>): void {
+    const before = this.#left.get(entry.queue) ?? new Map<string, Left>()
     for (const [id, reason] of before) if (!left.has(id) && this.#source.rests?.(id)) left.set(id, reason)
     this.#left.set(entry.queue, left)
     entry.left = countsOf(left)
+    entry.leftJobs = [...left].slice(0, MOST_LISTED).map(leftJob)
   }
 
   /** @returns whether there may be more of what the source had at the start */
@@ -158,7 +163,7 @@ export class Mover {
     entry: MovedQueue,
     records: readonly JobRecord[],
     fates: readonly (Fate | undefined)[],
-    left: Map<string, LeftReason>,
+    left: Map<string, Left>,
   ): boolean {
     let older = false
     records.forEach(({ id, state, pushedAt }, index) => {
@@ -217,10 +222,15 @@ async function abandonAhead(ahead: Promise<IteratorResult<Batch>>, error: unknow
 
 const isThere = (fate: Fate | undefined): boolean => fate === 'moved' || fate === 'repeated'
 
+const WHY = { KeyTaken: 'another live job at the target has its key', full: 'the queue of the target is full' }
+
+const leftJob = ([id, left]: [string, Left]): LeftJob =>
+  typeof left === 'string' ? { id, reason: left, why: WHY[left] } : { id, reason: left.code, why: left.message }
+
 /** By reason. A pass may come to a job twice. */
-function countsOf(left: ReadonlyMap<string, LeftReason>): MovedQueue['left'] {
+function countsOf(left: ReadonlyMap<string, Left>): MovedQueue['left'] {
   const counts: MovedQueue['left'] = {}
-  for (const reason of left.values()) counts[reason] = (counts[reason] ?? 0) + 1
+  for (const { reason } of [...left].map(leftJob)) counts[reason] = (counts[reason] ?? 0) + 1
   return counts
 }
 
@@ -245,7 +255,7 @@ export async function dryRun(
 ): Promise<Omit<MoveReport, 'schedules'>> {
   const began = performance.now()
   const queues = (await wanted(source, names)).map(({ queue, counts }): MovedQueue => {
-    return { queue, found: counts, moved: noCounts(), repeated: 0, left: {} }
+    return { queue, found: counts, moved: noCounts(), repeated: 0, left: {}, leftJobs: [] }
   })
   const remaining = queues.reduce((total, { found }) => total + sum(found), 0)
   const ms = Math.round(performance.now() - began)

@@ -45,6 +45,15 @@ export interface MovedQueue {
    * live job of the target has their key.
    */
   left: Partial<Record<LeftReason, number>>
+  /** The first 100 of them. */
+  leftJobs: LeftJob[]
+}
+
+/** A job that stays at the source. */
+export interface LeftJob {
+  id: string
+  reason: LeftReason
+  why: string
 }
 
 export interface MoveReport {

@@ -1,4 +1,5 @@
 /** Where jobs are moved from: a store of Millpond's, or a rival's data. */
+import { isRefusal, splitting } from '../batch/splitting.ts'
 import type { MillpondError } from '../values/errors/errors.ts'
 import type { JobRecord, JobState } from '../values/jobs/records.ts'
 import type { GroupRecord } from '../values/settings/limits.ts'
@@ -63,6 +64,8 @@ export interface Batch {
   readonly records: readonly JobRecord[]
   /** `performance.now()` from which they must be renewed before the target stores them; Infinity: never. */
   readonly renewAt: number
+  /** By id, why the source refuses to give a job: nobody took it, or the target has it as well. Unset: it refuses none. */
+  readonly refused?: ReadonlyMap<string, MillpondError>
   /** Takes them anew; `records` are those that are still taken. */
   renew(): Promise<void>
   /** The target has them. */
@@ -71,6 +74,25 @@ export interface Batch {
   putBack(records: readonly JobRecord[], rests: boolean): Promise<void>
   /** The move ends with an error, and has not sent them to the target. Those that no other move can have taken up go back at once. */
   abandon(): Promise<void>
+}
+
+/**
+ * Makes a shared call of a batch; a job that the source refuses keeps no other.
+ * @param refused gets these jobs @returns an answer per item; null: it was refused
+ */
+export async function parted<Item extends { id: string }, Answer>(
+  items: readonly Item[],
+  call: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  refused: Map<string, MillpondError>,
+): Promise<(Answer | null)[]> {
+  if (items.length === 0) return []
+  const answers = await splitting(items, call, 'taking jobs from the source')
+  return answers.map((answer, index) => {
+    if (!(answer instanceof Error)) return answer
+    if (!isRefusal(answer)) throw answer
+    refused.set(items[index]?.id ?? '', answer)
+    return null
+  })
 }
 
 /** Opens a rival's data. @param onTrouble is told of each failure that is repeated @param stop ends the repeating */

@@ -1,7 +1,9 @@
 /** Where jobs are moved to: it stores them as they were, and says of each what became of it. */
+import { splitting } from '../batch/splitting.ts'
 import type { Store } from '../store.ts'
-import { type ErrorCode, isMillpondError, MillpondError } from '../values/errors/errors.ts'
+import { type ErrorCode, MillpondError } from '../values/errors/errors.ts'
 import type { JobRecord, NewJob, PushOutcome } from '../values/jobs/records.ts'
+import type { RestoreOutcome } from '../values/operations/requests.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import { placesOf } from './sources/graph.ts'
 
@@ -10,10 +12,12 @@ const BATCH = 1000
 const MOST_PARENTS = DEFAULTS.bounds.parents.most
 
 /**
- * `moved`; `repeated`: the target had the job, of an earlier run. Else it stays at the source: `full`, or the code of the error.
+ * `moved`; `repeated`: the target had the job, of an earlier run. Else it stays at the source: `full`, or why it was refused.
  * `KeyTaken`: another live job at the target has its key.
  */
-export type Fate = 'moved' | 'repeated' | LeftReason
+export type Fate = 'moved' | 'repeated' | Left
+/** Why a job stays at the source. */
+export type Left = 'KeyTaken' | 'full' | MillpondError
 export type LeftReason = 'KeyTaken' | 'full' | ErrorCode
 
 /** After these, another batch would fail as well. */
@@ -28,6 +32,8 @@ const OF_THE_STORE: readonly ErrorCode[] = [
 
 export class Target {
   readonly #store: Store
+  /** By id, of a call that failed in part and is made again: stores without `find` would store these twice. */
+  readonly #known = new Map<string, Fate>()
 
   constructor(store: Store) {
     this.#store = store
@@ -35,16 +41,21 @@ export class Target {
 
   /** @throws the errors of the store that do not come from one of the jobs */
   async take(records: readonly JobRecord[]): Promise<Fate[]> {
-    try {
-      return await (this.#store.capabilities.restore ? this.#restore(records) : this.#push(records))
-    } catch (error) {
-      const code = isMillpondError(error) ? error.code : undefined
-      if (code === undefined || OF_THE_STORE.includes(code)) throw error
-      if (records.length === 1) return [code]
-      // One job must not keep the others: halves, down to the one that is refused.
-      const half = records.length >> 1
-      return [...(await this.take(records.slice(0, half))), ...(await this.take(records.slice(half)))]
+    const open = records.filter(({ id }) => !this.#known.has(id))
+    const send = (some: readonly JobRecord[]) =>
+      this.#store.capabilities.restore ? this.#restore(some) : this.#push(some)
+    const fates = await splitting(open, send, 'storing moved jobs', { divides: (error) => !isOfTheStore(error) })
+    for (const [index, { id }] of open.entries()) {
+      const fate = fates[index] ?? unsaid()
+      if (!isOfTheStore(fate)) this.#known.set(id, fate)
     }
+    const failed = fates.find(isOfTheStore)
+    if (failed !== undefined) throw failed
+    return records.map(({ id }) => {
+      const fate = this.#known.get(id) ?? unsaid()
+      this.#known.delete(id)
+      return fate
+    })
   }
 
   /** Whether jobs of the one queue cannot wait for jobs of the other. */
@@ -77,12 +88,14 @@ export class Target {
       (state === 'blocked' && !graphs) || (journal !== undefined && !steps)
     const fits = given.filter((record) => !lacks(record))
     const fates = (fits.length === 0 ? [] : await this.#restoreAll(fits)).values()
-    return given.map((record) => (lacks(record) ? 'NotSupported' : (fates.next().value ?? 'StoreFailed')))
+    return given.map((record) =>
+      lacks(record) ? lacking('a graph, or the steps of a job') : (fates.next().value ?? unsaid()),
+    )
   }
 
   async #restoreAll(records: readonly JobRecord[]): Promise<Fate[]> {
     const outcomes = await this.#store.operations.restore({ records })
-    const fates = outcomes.map((outcome): Fate => (outcome === 'restored' ? 'moved' : 'repeated'))
+    const fates = outcomes.map((outcome) => FATES[outcome])
     const doubtful = records.flatMap((record, index) =>
       fates[index] === 'repeated' && record.key !== null ? index : [],
     )
@@ -102,9 +115,9 @@ export class Target {
     const outcomes = fitting.length === 0 ? [] : await this.#store.operations.push({ jobs: fitting.map(asNew) })
     let at = 0
     return records.map((record, index) => {
-      if (!fits[index]) return 'NotSupported'
+      if (!fits[index]) return lacking(`a ${record.state} job with these options`)
       const outcome = outcomes[at++]
-      return outcome === undefined ? 'StoreFailed' : fateOfPush(outcome, record)
+      return outcome === undefined ? unsaid() : fateOfPush(outcome, record)
     })
   }
 
@@ -122,8 +135,21 @@ function fateOfPush({ status, id, error }: PushOutcome, record: JobRecord): Fate
   if (status === 'pushed') return 'moved'
   if (status === 'existing') return id === record.id ? 'repeated' : 'KeyTaken'
   if (status === 'full') return 'full'
-  throw error ?? new MillpondError('StoreFailed', 'the target has not stored a job, and does not say why')
+  return error ?? unsaid()
 }
+
+const FATES: Record<RestoreOutcome, Fate> = {
+  ...{ restored: 'moved', existing: 'repeated', full: 'full' },
+  oversized: new MillpondError('PayloadTooLarge', 'the job is larger than the target takes'),
+}
+
+const isOfTheStore = (fate: Fate): fate is MillpondError =>
+  fate instanceof MillpondError && OF_THE_STORE.includes(fate.code)
+
+const unsaid = (): MillpondError =>
+  new MillpondError('StoreFailed', 'the target has not stored a job, and does not say why')
+
+const lacking = (what: string): MillpondError => new MillpondError('NotSupported', `the target cannot keep ${what}`)
 
 function asNew({
   id,

@@ -62,7 +62,7 @@ export async function graphOf(store: Store, id: string, options: GraphOptions): 
       room -= relatives.parents.length + relatives.children.length
       more ||= room < 0
       if (room < 0) break
-      const { more: isCut, ...node } = relatives
+      const { more: isCut, gone: _, ...node } = relatives
       nodes.push({ id, ...node })
       more ||= isCut
       for (const other of [...node.parents, ...node.children]) {

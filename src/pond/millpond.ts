@@ -51,6 +51,8 @@ type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['
 
 /** Milliseconds that pushes and sweeps under way have at least to finish when a pond closes. */
 const MIN_FLUSH_TIME = 1000
+/** And that the store has at least to close its connections. */
+const MIN_CLOSE_TIME = 200
 
 /**
  * An open store: here queues are made and jobs are followed.
@@ -364,13 +366,23 @@ export class Millpond implements AsyncDisposable {
     const report = await this.#workers.close(timeout)
     this.#sealed = true
     this.schedules.close()
-    // An unreachable store must not keep the process from ending.
-    await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
+    // An unreachable store must not keep the process from ending. One that has not answered the workers gets no more time.
+    const least = report.untold === undefined ? MIN_FLUSH_TIME : 0
+    await within(Math.max(until - performance.now(), least), this.#flushed(left))
     const { durable, spill } = this.#store.capabilities
     const dropped = durable || spill ? 0 : await this.#live()
-    await this.#store.close()
+    await this.#closeStore(Math.max(until - performance.now(), least, MIN_CLOSE_TIME))
     this.#bells.close()
     return { ...report, dropped }
+  }
+
+  /** A store that is away or silent is not waited for longer. One that nobody shares is no server. */
+  async #closeStore(ms: number): Promise<void> {
+    const closed = this.#store.close()
+    if (!this.#store.capabilities.shared) return closed
+    // It goes on, and what it fails with then is nobody's.
+    closed.catch(() => {})
+    await within(ms, closed)
   }
 
   /** @param left settles when no push waits for room any more */

@@ -64,9 +64,11 @@ export class PondWorkers {
   /** Closes all at once. @returns the sums */
   async close(timeout: number): Promise<CloseReport> {
     const reports = await Promise.all([...this.#workers.keys()].map((worker) => worker.close({ timeout })))
+    const untold = reports.reduce((sum, report) => sum + (report.untold ?? 0), 0)
     return {
       finished: reports.reduce((sum, report) => sum + report.finished, 0),
       givenBack: reports.reduce((sum, report) => sum + report.givenBack, 0),
+      ...(untold > 0 && { untold }),
     }
   }
 }

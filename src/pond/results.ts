@@ -8,8 +8,9 @@ import type { Store } from '../store.ts'
 import { decode } from '../values/encoding/encoding.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { errorFrom } from '../values/jobs/job.ts'
-import type { Encoded, JobError, JobRecord } from '../values/jobs/records.ts'
+import type { Encoded, JobError, JobOutcome } from '../values/jobs/records.ts'
 import { answersBeside } from '../values/operations/answered-beside.ts'
+import { outcomesOf } from '../values/operations/outcomes.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 
 /** Milliseconds. */
@@ -38,7 +39,7 @@ export class Results {
   readonly #onChange: (waiting: boolean) => void
   /** Not unref'd: a caller waits for an answer. */
   #poll: NodeJS.Timeout | undefined
-  readonly #lookups = new Batcher<string, JobRecord | null | undefined>((ids) => this.#find(ids), ALL)
+  readonly #lookups = new Batcher<string, JobOutcome | null | undefined>((ids) => this.#outcomes(ids), ALL)
 
   constructor(store: Store, onChange: (waiting: boolean) => void) {
     this.#store = store
@@ -90,8 +91,10 @@ export class Results {
   async close(): Promise<void> {
     const ids = [...this.#waiters.keys()]
     try {
-      const records = ids.length === 0 ? [] : await this.#store.operations.find({ ids })
-      for (const [index, id] of ids.entries()) this.#found(id, records[index] ?? null)
+      let at = 0
+      for await (const outcomes of outcomesOf(this.#store, ids)) {
+        for (const outcome of outcomes) this.#found(ids[at++] ?? '', outcome)
+      }
     } catch {
       // The waits reject with Closed; the error of the store comes from its own close.
     }
@@ -139,20 +142,24 @@ export class Results {
   }
 
   /** Undefined: it could not be looked for. */
-  async #find(ids: string[]): Promise<(JobRecord | null | undefined)[]> {
+  async #outcomes(ids: string[]): Promise<(JobOutcome | null | undefined)[]> {
     const awaited = ids.flatMap((id) => this.#waiters.get(id) ?? [])
     // A bell from now on may be news to this call.
     for (const job of awaited) job.asked = false
     // All waits may have ended meanwhile.
     if (awaited.length === 0) return []
-    return this.#store.operations.find({ ids }).catch((error: unknown) => {
-      const found = answersBeside<JobRecord>(error)
-      if (found === undefined) throw error
-      return found.map((record) => record ?? undefined)
-    })
+    const found: (JobOutcome | null | undefined)[] = []
+    try {
+      for await (const outcomes of outcomesOf(this.#store, ids)) found.push(...outcomes)
+    } catch (error) {
+      const beside = answersBeside<JobOutcome>(error)
+      if (beside === undefined && found.length === 0) throw error
+      found.push(...(beside ?? []).map((outcome) => outcome ?? undefined))
+    }
+    return ids.map((_, at) => found[at])
   }
 
-  #found(id: string, record: JobRecord | null): void {
+  #found(id: string, record: JobOutcome | null): void {
     const job = this.#waiters.get(id)
     if (job === undefined) return
     const failure = failureOf(id, record)
@@ -178,7 +185,7 @@ function late(id: string, timeout: number, lastError: JobError | null): Millpond
 }
 
 /** Why there will be no result; undefined if there may be one. */
-function failureOf(id: string, record: JobRecord | null): MillpondError | undefined {
+function failureOf(id: string, record: JobOutcome | null): MillpondError | undefined {
   if (record === null) {
     const message = `the store has no job ${id}: it never had, it was removed, or its queue's \`keep\` is over`
     return new MillpondError('JobUnknown', message, { id })

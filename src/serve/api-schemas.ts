@@ -313,11 +313,19 @@ export const settlement = request(
 )
 
 const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })
-export const settlementOutcome = reply('SettlementOutcome', {
-  complete: outcomes(['ok', 'stale']),
-  fail: outcomes(['retry', 'dead', 'stale']),
-  release: outcomes(['ok', 'stale']),
+const problems = array(object({ id, code: text, detail: text, retryable: boolean }), {
+  description:
+    'What was wrong with each `error`; left out where there is none. With `retryable`, it may be sent again as it is.',
 })
+export const settlementOutcome = reply(
+  'SettlementOutcome',
+  {
+    complete: outcomes(['ok', 'stale', 'error']),
+    fail: outcomes(['retry', 'dead', 'stale', 'error']),
+    release: outcomes(['ok', 'stale', 'error']),
+  },
+  { problems },
+)
 export const completedJob = reply('Done', { id, outcome: oneOf(['done']) })
 export const failedJob = reply('Failed', { id, outcome: oneOf(['retry', 'dead']) })
 export const releasedJob = reply('Released', { id, outcome: oneOf(['waiting']) })

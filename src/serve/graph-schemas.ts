@@ -72,12 +72,12 @@ export const GRAPH_QUERY = {
 }
 
 const parent = object(
-  { id, queue: text, state },
-  { result: anything, error: object({ name: text, message: text, code: text }) },
+  { id, state: oneOf([...JOB_STATES, 'gone']) },
+  { queue: text, result: anything, error: object({ name: text, message: text, code: text }) },
 )
 export const parentList = reply(
   'Parents',
-  { jobs: array(parent, { description: 'By id; those that are kept no longer are left out.' }) },
+  { jobs: array(parent, { description: 'By id. `gone`: the store does not know it any more.' }) },
   { next: described(id, 'Give it as `after` for the next page; left out on the last one.') },
 )
 export const PARENTS_QUERY = {

@@ -75,3 +75,33 @@ export function leaseFinding(count: number): Finding {
     action: 'start a worker of any queue: processes with workers sweep',
   }
 }
+
+/** Of more jobs the counts are not compared with the rows: it would read them all. */
+export const MOST_COUNTED = 1_000_000
+/** Queues and states that a finding names. */
+const SHOWN = 3
+
+/** A count that differs from the jobs that are there. */
+export interface Miscount {
+  queue: string
+  state: string
+  counted: number
+  there: number
+}
+
+/** @param action makes them right */
+export function countFindings(wrong: readonly Miscount[], action: (of: Miscount) => string): Finding[] {
+  if (wrong.length === 0) return [{ check: 'counts', level: 'ok', text: 'the counts are those of the jobs' }]
+  const more = wrong.length > SHOWN ? `; so are ${wrong.length - SHOWN} other counts` : ''
+  return wrong.slice(0, SHOWN).map((of, at) => ({
+    check: 'counts',
+    level: 'problem',
+    text: `${of.queue}: ${of.counted} ${of.state} jobs are counted, and there are ${of.there}${at === SHOWN - 1 ? more : ''}`,
+    action: action(of),
+  }))
+}
+
+/** They were not looked at, for the sake of those who use the store. */
+export const notCounted = (action: string): Finding[] => [
+  { check: 'counts', level: 'note', text: 'there are too many jobs to count them here', action },
+]

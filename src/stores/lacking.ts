@@ -44,6 +44,7 @@ const ASKED: { [Name in OperationName]?: (input: Input<Name>) => Asked } = {
   requeue: () => ({ requeue: 'requeue' }),
   remove: () => ({ remove: 'remove' }),
   find: () => ({ find: 'find' }),
+  outcomes: () => ({ find: 'outcomes' }),
   ahead: () => ({ find: 'ahead' }),
   list: ({ filter }) => ({ lists: 'list', text: byData(filter) }),
   bulk: ({ change: { kind }, filter }) => ({
@@ -72,7 +73,12 @@ export function refusing(store: Omit<Store, 'operations'> & { operations: Partia
     ...{ limitGroup: left('groups', 'limitGroup'), groups: left('groups', 'groups'), list: left('lists', 'list') },
     ...{ cancel: left('cancel', 'cancel'), update: left('update', 'update'), requeue: left('requeue', 'requeue') },
     ...{ remove: left('remove', 'remove'), restore: left('restore', 'restore'), workers: left('workers', 'workers') },
-    ...{ find: left('find', 'find'), ahead: left('find', 'ahead'), bulk: left('lists', 'bulk') },
+    ...{
+      find: left('find', 'find'),
+      outcomes: left('find', 'outcomes'),
+      ahead: left('find', 'ahead'),
+      bulk: left('lists', 'bulk'),
+    },
     ...{ declare: left('schedules', 'schedules'), schedules: left('schedules', 'schedules') },
     ...{ pauseSchedule: left('schedules', 'schedules'), removeSchedule: left('schedules', 'schedules') },
     ...{ journal: left('steps', 'steps'), entries: left('steps', 'steps'), signal: left('steps', 'signals') },

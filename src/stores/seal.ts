@@ -8,7 +8,7 @@ import type { Sealer, SealPlace } from '../values/encoding/seal.ts'
 import { isSealed } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { meetsAgain } from '../values/jobs/once.ts'
-import type { Completion, Encoded, Entry, JobRecord, NewEntry, NewJob } from '../values/jobs/records.ts'
+import type { Completion, Encoded, Entry, JobOutcome, JobRecord, NewEntry, NewJob } from '../values/jobs/records.ts'
 import type { JobFilter } from '../values/operations/requests.ts'
 import type { Declaration, ScheduleRecord } from '../values/schedules/records.ts'
 
@@ -46,16 +46,20 @@ export function sealed(store: Store, sealer: Sealer): Store {
     entry.body === null ? entry : { ...entry, body: sealer.open(entry.body, entryPlace(id, entry.name)) }
   const sealEntries = (id: string, entries: readonly NewEntry[]) => entries.map((each) => sealEntry(id, each))
 
-  function opened<Kind extends JobRecord>(record: Kind): Kind {
-    const { data, error } = record
+  function openedOutcome<Kind extends JobOutcome>(outcome: Kind): Kind {
+    const { result, error } = outcome
     return {
-      ...record,
-      data: openData(data, record, record.key),
-      progress: openPart('progress', record.progress, record),
-      result: openPart('result', record.result, record),
-      error: error === null ? null : sealer.openError(error, record),
+      ...outcome,
+      result: openPart('result', result, outcome),
+      error: error === null ? null : sealer.openError(error, outcome),
     }
   }
+
+  const opened = <Kind extends JobRecord>(record: Kind): Kind => ({
+    ...openedOutcome(record),
+    data: openData(record.data, record, record.key),
+    progress: openPart('progress', record.progress, record),
+  })
 
   /** The data of a schedule are sealed to its name. A process that cannot open them may change its line: they stay as they are. */
   function declared(declaration: Declaration): Declaration {
@@ -108,10 +112,10 @@ export function sealed(store: Store, sealer: Sealer): Store {
       }
       return claimed
     },
-    complete: ({ queue, items }) => operations.complete({ queue, items: completed(queue, items) }),
-    fail: ({ queue, items }) =>
+    complete: (input) => operations.complete({ ...input, items: completed(input.queue, input.items) }),
+    fail: ({ queue, items, ...rest }) =>
       operations.fail({
-        queue,
+        ...{ ...rest, queue },
         items: items.map((item) => ({ ...item, error: sealer.sealError(item.error, { queue, id: item.id }) })),
       }),
     extend: ({ queue, items, lease }) =>
@@ -145,6 +149,8 @@ export function sealed(store: Store, sealer: Sealer): Store {
     update: async (input) => operations.update(await updated(input)),
     restore: ({ records }) => operations.restore({ records: records.map(restored) }),
     find: async (input) => (await operations.find(input)).map((record) => (record === null ? null : opened(record))),
+    outcomes: async (input) =>
+      (await operations.outcomes(input)).map((outcome) => (outcome === null ? null : openedOutcome(outcome))),
     declare: ({ schedules }) => operations.declare({ schedules: schedules.map(declared) }),
     schedules: async (input) => (await operations.schedules(input)).map(openedSchedule),
     sweep: async (input) => {

@@ -5,7 +5,7 @@ import { around } from '../stores/around.ts'
 
 /** Readings and reports, which go on by real time, are no activity. */
 const IDLE: ReadonlySet<OperationName> = new Set<OperationName>([
-  ...(['extend', 'sweep', 'find', 'list', 'groups', 'ahead', 'relatives', 'stats', 'record'] as const),
+  ...(['extend', 'sweep', 'find', 'outcomes', 'list', 'groups', 'ahead', 'relatives', 'stats', 'record'] as const),
   ...(['settings', 'heartbeat', 'workers'] as const),
 ])
 

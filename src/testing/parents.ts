@@ -15,18 +15,19 @@ export interface TestParent {
   id?: string | undefined
   /** `test` unless given. */
   queue?: string | undefined
-  /** `done` unless given; `dead`, if there is an error. */
-  state?: FinalState | undefined
+  /** `done` unless given; `dead`, if there is an error. `gone`: the store does not know it any more. */
+  state?: FinalState | 'gone' | undefined
   /** What its handler returned. */
   result?: unknown
   /** What its last attempt has thrown. */
   error?: unknown
 }
 
+const STATES: readonly unknown[] = ['done', 'dead', 'cancelled', 'gone']
 const RULES: Rules<TestParent> = {
   id: (value) => checkId(value) !== '',
   queue: (value) => checkQueueName(value) !== '',
-  state: (value) => value === 'done' || value === 'dead' || value === 'cancelled' || "'done', 'dead' or 'cancelled'",
+  state: (value) => STATES.includes(value) || "'done', 'dead', 'cancelled' or 'gone'",
   result: () => true,
   error: () => true,
 }
@@ -44,7 +45,7 @@ export function testParents(given: readonly TestParent[], maxPayload: number): P
     } = checkOptions(each, RULES, 'a parent of a job of a test')
     const { state = error === undefined ? 'done' : 'dead' } = own
     return {
-      ...{ id: id.toLowerCase(), queue, state },
+      ...{ id: id.toLowerCase(), queue: state === 'gone' ? null : queue, state },
       result: result === undefined ? undefined : decode(encode(result, 'result', maxPayload), 'result'),
       error: error === undefined ? null : jobError(error),
     }

@@ -109,6 +109,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   AcrossShards: 409,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
+  StoreRefused: 422,
   SchemaMismatch: 422,
   NotSupported: 501,
   // Of a schedule that is to be run now.
@@ -125,6 +126,7 @@ const PASSING_ERRORS: Partial<Record<ErrorCode, string>> = {
   StoreFull: 'The store has no room left. Nothing was stored; send the request again later.',
   StoreFailed: 'The store could not do it. Send the request again later.',
 }
+const REFUSED = 'The store refuses these data: a trigger, a constraint or a limit of it. Nothing was stored of them.'
 const UNREPORTED: readonly string[] = ['QueueFull', 'TooManyQueues', 'Closed']
 
 /**
@@ -138,7 +140,9 @@ export function problemOf(error: unknown, retryAfter: number): { problem: Proble
     const status = CLIENT_ERRORS[code]
     if (status !== undefined) {
       const members = issues === undefined ? {} : { members: { issues: issues.slice(0, MAX_ISSUES) } }
-      return { problem: { status, code, detail: message, ...members }, isReported: false }
+      // The store's own words may name tables.
+      const isOfStore = code === 'StoreRefused'
+      return { problem: { status, code, detail: isOfStore ? REFUSED : message, ...members }, isReported: isOfStore }
     }
     const detail = PASSING_ERRORS[code]
     if (detail !== undefined) {

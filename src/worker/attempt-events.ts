@@ -1,10 +1,10 @@
 /** The events of a worker's attempts. */
 
 import type { AttemptEvent, PondEmitter, Timings } from '../values/jobs/events.ts'
-import type { FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
 import type { Attempt } from './attempt.ts'
 import { EncodedResult } from './encoded-result.ts'
 import type { Ending } from './ending.ts'
+import type { EndingOutcome } from './ending-batches.ts'
 
 export function attemptEvents(queue: string, emitter: PondEmitter) {
   const eventOf = ({ claimed: { id, attempt, priority } }: Attempt): AttemptEvent => ({ queue, id, attempt, priority })
@@ -19,7 +19,7 @@ export function attemptEvents(queue: string, emitter: PondEmitter) {
       emitter.emit('stale', eventOf(attempt))
     },
     /** @param outcome the store's, of the ending */
-    ended(ending: Ending, outcome: HoldOutcome | FailOutcome): void {
+    ended(ending: Ending, outcome: EndingOutcome): void {
       const { attempt } = ending
       if (outcome === 'stale') {
         if (ending.kind !== 'release') emitter.emit('stale', eventOf(attempt))

@@ -3,32 +3,32 @@
  * or beside it if it is much.
  * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
  * and if the lease runs out meanwhile, the fence makes a late ending harmless. An ending that the store refuses for good holds up no
- * other: another one is sent in its place.
+ * other: another one is sent in its place. One that another transaction holds up is sent by itself, beside the others.
  */
 
 import { isRefusal, splitting } from '../batch/splitting.ts'
-import type { Store } from '../store.ts'
+import type { Endings, Store } from '../store.ts'
 import { MillpondError } from '../values/errors/errors.ts'
-import type { FailOutcome, ReleaseOutcome } from '../values/jobs/records.ts'
+import type { FailOutcome, HoldOutcome, ReleaseOutcome } from '../values/jobs/records.ts'
 import { DEFAULTS } from '../values/settings/contract-defaults.ts'
 import type { Attempt } from './attempt.ts'
 import { substituteFor, tooManySteps, type Untold } from './ending.ts'
 
-export type EndingOutcome = ReleaseOutcome | FailOutcome
-type Told = Exclude<EndingOutcome, 'full' | 'held'>
+export type EndingOutcome = HoldOutcome | Exclude<FailOutcome, 'full'>
+type Answer = ReleaseOutcome | FailOutcome
+const WHAT = 'telling how attempts ended'
 
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
 const LAST_RETRY = DEFAULTS.worker.maxRetry
 /** Until an ending is sent again whose job another transaction has. The others do not wait for it. */
-const HELD_AGAIN = 10 * FIRST_RETRY
 /** Fewest endings that are sent beside a batch under way. At most two are: the store writes one while the worker prepares the next. */
 const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 
 export class EndingBatches {
   readonly #store: Store
   readonly #queue: string
-  readonly #told: (ending: Untold, outcome: Told) => void
+  readonly #told: (ending: Untold, outcome: EndingOutcome) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Untold[] = []
   /**
@@ -37,7 +37,7 @@ export class EndingBatches {
    */
   latest: Untold | undefined
   readonly #underWay = new Set<Untold[]>()
-  /** To be sent again, as another transaction has their jobs. */
+  /** Endings that are sent by themselves. */
   readonly #held = new Set<Untold>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
@@ -48,7 +48,7 @@ export class EndingBatches {
   constructor(
     store: Store,
     queue: string,
-    told: (ending: Untold, outcome: Told) => void,
+    told: (ending: Untold, outcome: EndingOutcome) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
@@ -65,12 +65,7 @@ export class EndingBatches {
 
   /** Whose endings are not known to the store yet. */
   get attempts(): Attempt[] {
-    return [...[...this.#underWay].flat(), ...this.#waiting, ...this.#held].map(({ attempt }) => attempt)
-  }
-
-  /** Nothing is left to tell. */
-  get #isIdle(): boolean {
-    return this.#underWay.size + this.#waiting.length + this.#held.size === 0
+    return [...[...this.#underWay].flat(), ...this.#held, ...this.#waiting].map(({ attempt }) => attempt)
   }
 
   /** Fewest endings that are sent now. */
@@ -89,9 +84,13 @@ export class EndingBatches {
 
   /** Resolves when nothing is left to tell. */
   flushed(): Promise<void> {
-    if (this.#isIdle) return Promise.resolve()
+    if (this.#isFlushed) return Promise.resolve()
     this.flush()
     return new Promise((resolve) => this.#flushed.push(resolve))
+  }
+
+  get #isFlushed(): boolean {
+    return this.#underWay.size + this.#held.size + this.#waiting.length === 0
   }
 
   /** Forgets what could not be told; leases will run out instead. */
@@ -106,21 +105,21 @@ export class EndingBatches {
 
   /** Never rejects. */
   async #write(batch: Untold[]): Promise<void> {
-    const completions = batch.filter((ending) => ending.kind === 'complete')
-    const failures = batch.filter((ending) => ending.kind === 'fail')
-    const releases = batch.filter((ending) => ending.kind === 'release')
+    const { operations } = this.#store
+    const queue = this.#queue
     const left: Untold[] = []
     let failure: MillpondError | undefined
     const tell = async <Kind extends Untold>(
       endings: Kind[],
-      call: (endings: readonly Kind[]) => Promise<EndingOutcome[]>,
+      call: (input: Endings<Kind>) => Promise<readonly Answer[]>,
     ) => {
       if (endings.length === 0) return
-      const outcomes = await splitting<Kind, EndingOutcome>(endings, call, 'telling how attempts ended')
+      const send = (items: readonly Kind[]) => call({ queue, items, deferred: true })
+      const outcomes = await splitting<Kind, Answer>(endings, send, WHAT)
       for (const [index, ending] of endings.entries()) {
-        const outcome = outcomes[index] ?? 'stale'
-        if (outcome === 'held') this.#hold(ending)
-        else if (outcome === 'full') this.#refused(ending, tooManySteps(ending.id))
+        const given = outcomes[index] ?? 'stale'
+        const outcome = given === 'full' ? fullError(ending) : given
+        if (outcome === 'held') void this.#writeAlone(ending, () => call({ queue, items: [ending] }))
         else if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
         else if (isRefusal(outcome)) this.#refused(ending, outcome)
         else {
@@ -130,17 +129,46 @@ export class EndingBatches {
       }
     }
     await Promise.all([
-      tell(completions, (endings) => this.#store.operations.complete({ queue: this.#queue, items: endings })),
-      tell(failures, (endings) => this.#store.operations.fail({ queue: this.#queue, items: endings })),
-      tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
+      tell(
+        batch.filter((ending) => ending.kind === 'complete'),
+        (input) => operations.complete(input),
+      ),
+      tell(
+        batch.filter((ending) => ending.kind === 'fail'),
+        (input) => operations.fail(input),
+      ),
+      tell(
+        batch.filter((ending) => ending.kind === 'release'),
+        (input) => operations.release(input),
+      ),
     ])
     this.#underWay.delete(batch)
     if (failure !== undefined) this.#failed(left, failure)
     else {
       this.#retryIn = FIRST_RETRY
-      this.flush()
-      if (this.#isIdle) for (const resolve of this.#flushed.splice(0)) resolve()
+      this.#goOn()
     }
+  }
+
+  /** Never rejects. Where it waited in vain, the ending goes with the next batch. */
+  async #writeAlone(ending: Untold, call: () => Promise<readonly Answer[]>): Promise<void> {
+    this.#held.add(ending)
+    const [given = 'stale'] = await splitting<Untold, Answer>([ending], call, WHAT)
+    const outcome = given === 'full' ? fullError(ending) : given
+    this.#held.delete(ending)
+    if (!(outcome instanceof MillpondError)) this.#told(ending, outcome)
+    else if (isRefusal(outcome)) this.#refused(ending, outcome)
+    else if (outcome.code !== 'StoreBusy') return this.#failed([ending], outcome)
+    else {
+      this.#trouble(outcome)
+      if (!this.#isAbandoned) this.#waiting.push(ending)
+    }
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    this.flush()
+    if (this.#isFlushed) for (const resolve of this.#flushed.splice(0)) resolve()
   }
 
   /** Its substitute goes with the next batch. Without one, the worker lets go of the claim, and its lease runs out. */
@@ -149,16 +177,6 @@ export class EndingBatches {
     const substitute = this.#isAbandoned ? undefined : substituteFor(ending, error)
     if (substitute === undefined) this.#told(ending, 'stale')
     else this.#waiting.push(substitute)
-  }
-
-  #hold(ending: Untold): void {
-    if (this.#isAbandoned) return
-    this.#held.add(ending)
-    setTimeout(() => {
-      if (!this.#held.delete(ending)) return
-      this.#waiting.push(ending)
-      this.flush()
-    }, HELD_AGAIN)
   }
 
   #failed(untold: Untold[], error: MillpondError): void {
@@ -175,3 +193,9 @@ export class EndingBatches {
     this.#retryIn = Math.min(this.#retryIn * 2, LAST_RETRY)
   }
 }
+
+/** What `full` means: of a failure, that there is no room for the dead job; of a park, that its entries are too many. */
+const fullError = ({ kind, id }: Untold): MillpondError => (kind === 'release' ? tooManySteps(id) : noRoom())
+
+const noRoom = (): MillpondError =>
+  new MillpondError('StoreFull', 'the store has no room for a dead job; it is told again until there is')

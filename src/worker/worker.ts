@@ -19,7 +19,7 @@ import { HistogramRecorder, type HistogramSlice } from '../values/figures/histog
 import type { PondEmitter } from '../values/jobs/events.ts'
 import { newId } from '../values/jobs/ids.ts'
 import { parentsOf } from '../values/jobs/parent-jobs.ts'
-import type { Claimed, Encoded, FailOutcome, HoldOutcome } from '../values/jobs/records.ts'
+import type { Claimed, Encoded } from '../values/jobs/records.ts'
 import { needs } from '../values/operations/capabilities.ts'
 import type { Lane } from '../values/operations/requests.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from '../values/options/close-options.ts'
@@ -32,7 +32,7 @@ import { batchRunner } from './batch-runner.ts'
 import { type BatchSettings, batchSlots } from './batch-slots.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { type Ending, released, type Untold } from './ending.ts'
-import { EndingBatches } from './ending-batches.ts'
+import { EndingBatches, type EndingOutcome } from './ending-batches.ts'
 import type { Isolated } from './isolated/index.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
@@ -354,7 +354,7 @@ export class Worker implements AsyncDisposable {
     this.#planFlushAndClaim()
   }
 
-  #endingAnswered(ending: Ending, outcome: HoldOutcome | FailOutcome): void {
+  #endingAnswered(ending: Ending, outcome: EndingOutcome): void {
     const isLate = ending.kind !== 'release' && ending.attempt.endedAt >= this.#closedAt
     if (isLate && outcome !== 'stale') this.#finished++
     if (ending.kind === 'complete' && outcome !== 'stale') this.#owner.completed(ending.id, ending.result)
@@ -392,11 +392,17 @@ export class Worker implements AsyncDisposable {
       })
       await within(timeout, quiet)
     }
+    // A claim that is not answered: endings were sent beside it all the while.
+    const isUnanswered = this.#running.size === 0 && this.#claims.underWay
     for (const attempt of [...this.#running]) this.#stopAndRelease(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
-    const left = Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait))
+    const left = Math.ceil(Math.max(until - performance.now(), isUnanswered ? 0 : DEFAULTS.worker.closeWait))
     const told = this.#endings.flushed()
-    const patience = setTimeout(() => this.#endings.abandon(), left)
+    let untold: Attempt[] = []
+    const patience = setTimeout(() => {
+      untold = this.#endings.attempts
+      this.#endings.abandon()
+    }, left)
     await Promise.all([told, within(left, this.#sendFigures())])
     clearTimeout(patience)
     clearInterval(this.#pollTimer)
@@ -404,7 +410,9 @@ export class Worker implements AsyncDisposable {
     await this.#settings.replica?.close()
     await this.#settings.isolated?.close()
     this.#owner.removeWorker(this)
-    return { finished: this.#finished, givenBack: this.#givenBack.size }
+    for (const { claimed } of untold) this.#givenBack.delete(claimed.id)
+    const report = { finished: this.#finished, givenBack: this.#givenBack.size }
+    return untold.length === 0 ? report : { ...report, untold: untold.length }
   }
 
   /** It is given back, whatever its handler still does. */

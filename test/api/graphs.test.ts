@@ -33,6 +33,24 @@ onEachStore('graphs', {
     assert.deepEqual((await pond.result<number[]>(late.id, { timeout: '20s' })).toSorted(), [10, 20])
   },
 
+  'a parent that is gone is in the list, marked so': async ({ open }) => {
+    const pond = await open()
+    const [book, settle] = [pond.queue<number, number>('book'), pond.queue<null, unknown>('settle')]
+    const [kept, gone] = [await book.push(1), await book.push(2)]
+    const child = await settle.push(null, { after: [kept.id, gone.id] })
+    book.work(({ data }) => data * 10)
+    await inState(pond, child.id, 'waiting')
+    assert.equal(await book.remove([gone.id]), 1)
+    settle.work((_job, ctx) => ctx.parents())
+    assert.deepEqual(
+      await pond.result(child.id, { timeout: '20s' }),
+      [
+        { id: kept.id, queue: 'book', state: 'done', result: 10, error: null },
+        { id: gone.id, queue: null, state: 'gone', error: null },
+      ].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    )
+  },
+
   'a dead parent cancels its children and theirs; with onDead: run they start, and see why': async ({ open }) => {
     const pond = await open()
     const [book, rest] = [pond.queue('book'), pond.queue('rest')]

@@ -51,7 +51,7 @@ const REFUSED: { [Name in keyof Capabilities]?: Calls } = {
     entries({ items: [{ id: newId(), after: 0 }] }),
     signal({ items: [{ id: newId(), name: '!go/1', meta: '{}', body: null }] }),
   ],
-  find: ({ find, ahead }) => [find({ ids: [newId()] }), ahead({ id: newId() })],
+  find: ({ find, outcomes, ahead }) => [find({ ids: [newId()] }), outcomes({ ids: [newId()] }), ahead({ id: newId() })],
   lists: ({ list, bulk }) => [
     list({ queue: 'q', state: 'waiting', limit: 1 }),
     bulk({ queue: 'q', state: 'waiting', change: { kind: 'cancel' }, limit: 0 }),

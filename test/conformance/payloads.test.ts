@@ -45,6 +45,7 @@ conformance('payloads', {
     assert.deepEqual(await store.operations.extend({ queue: 'q', lease: 100, items: [] }), [])
     assert.deepEqual(await store.operations.cancel({ ids: [] }), [])
     assert.deepEqual(await store.operations.find({ ids: [] }), [])
+    assert.deepEqual(await store.operations.outcomes({ ids: [] }), [])
     assert.equal((await store.operations.requeue({ ids: [] })).requeued, 0)
     assert.deepEqual(await store.operations.update({ items: [] }), [])
     assert.deepEqual(await store.operations.remove({ ids: [] }), { removed: 0, more: false })
@@ -52,6 +53,26 @@ conformance('payloads', {
     assert.deepEqual(await store.operations.heartbeat({ workers: [], gone: [] }), [])
     await store.operations.record({ slices: [] })
     assert.deepEqual(await store.operations.stats({}), [])
+  },
+
+  'outcomes answer for the first ids where results are large': async (store) => {
+    needs(store, 'find', 'outcomes')
+    needs(store, 'results', 'a result')
+    const result: Encoded = { encoding: 'bytes', body: new Uint8Array(MIB).fill(7) }
+    const jobs = newJobs(20)
+    await store.operations.push({ jobs })
+    const claimed = (await claim(store, { limit: 20 })).jobs
+    for (const { id, fence } of claimed) await store.operations.complete({ queue: 'q', items: [{ id, fence, result }] })
+    const ids = jobs.map(({ id }) => id)
+    for (let from = 0; from < ids.length; ) {
+      const found = await store.operations.outcomes({ ids: ids.slice(from) })
+      assert.ok(found.length >= 1 && found.length <= 9, `${found.length} MiB are not bounded`)
+      assert.deepEqual(
+        found.map((outcome) => [outcome?.id, outcome?.state, bytesOf(outcome?.result).length]),
+        ids.slice(from, from + found.length).map((id) => [id, 'done', MIB]),
+      )
+      from += found.length
+    }
   },
 
   'a mebibyte of text and of bytes': async (store) => {

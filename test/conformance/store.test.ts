@@ -31,6 +31,7 @@ conformance('a store and its end', {
       cancel: () => store.operations.cancel({ ids: [hold.id] }),
       sweep: () => store.operations.sweep({ limit: 10 }),
       find: () => store.operations.find({ ids: [hold.id] }),
+      outcomes: () => store.operations.outcomes({ ids: [hold.id] }),
       stats: () => store.operations.stats({}),
       record: () =>
         store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }] }),

@@ -50,7 +50,7 @@ const TIMES: ReadonlySet<string> = new Set([
   ...['nextAt', 'lastAt', 'changedAt', 'from', 'until'],
 ])
 
-const IDS: ReadonlySet<string> = new Set(['id', 'sample', 'parent', 'parents', 'children'])
+const IDS: ReadonlySet<string> = new Set(['id', 'sample', 'parent', 'parents', 'children', 'gone'])
 
 /** A store's answer in the shorthand of the vectors. */
 export function shorten(value: unknown, name = ''): Json {

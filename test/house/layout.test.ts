@@ -14,7 +14,12 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 /** Which file of `operations/` has which operations, in every store. */
 const OPERATIONS: Record<string, string[]> = {
   ...{ bulk: ['bulk'], cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
-  ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
+  ...{
+    end: ['complete', 'fail', 'release'],
+    extend: ['extend'],
+    find: ['find', 'outcomes', 'ahead'],
+    list: ['list', 'groups'],
+  },
   journal: ['journal', 'entries', 'signal'],
   ...{
     push: ['push'],

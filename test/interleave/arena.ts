@@ -12,7 +12,12 @@ export interface Script {
   readonly stop?: Stop | undefined
   /** The session is a helper that holds the row of a running job from before the race, until it is told to go on. */
   readonly row?: boolean
+  /** The session is an application's transaction that holds something from before the race, until it is told to go on. */
+  readonly stranger?: StrangerHolds
 }
+
+export const STRANGERS = ['key', 'keys', 'room', 'replaced', 'followed', 'parent', 'completion', 'schedule'] as const
+export type StrangerHolds = (typeof STRANGERS)[number]
 
 export interface Stop {
   /** Such as `update groups`. */
@@ -35,7 +40,7 @@ export interface Arena {
   probe(world: World): Promise<(string | null)[]>
   /** How many jobs there are in each state, counted one by one. */
   rows(queue: string): Promise<Map<string, number>>
-  /** Whether rows can be held. */
+  /** Whether rows can be held, and transactions of strangers can be open. */
   readonly holdsRows: boolean
   /** Statements where a call of that kind may stop. */
   stops(kind: string): readonly string[]

@@ -30,6 +30,8 @@ const withRepeats = <T>(list: readonly T[], count: number): T[][] =>
     : list.flatMap((first, at) => withRepeats(list.slice(at), count - 1).map((rest) => [first, ...rest]))
 
 export const PAIRS: readonly (readonly Kind[])[] = withRepeats(KINDS, 2)
+/** Beside a stranger. */
+export const SINGLES: readonly (readonly Kind[])[] = KINDS.map((kind) => [kind])
 export const TRIPLES: readonly (readonly Kind[])[] = withRepeats(MEETING, 3)
 
 /** Every one, in an order that the seed gives: those that come first are a fair sample. */
@@ -67,7 +69,7 @@ export function some(kind: Kind, random: () => number): Operation {
   })
 }
 
-export const describeScript = ({ operations, stop, row }: Script): string =>
-  row === true
-    ? 'a held row'
+export const describeScript = ({ operations, stop, row, stranger }: Script): string =>
+  row === true || stranger !== undefined
+    ? (stranger && `a stranger: ${stranger}`) || 'a held row'
     : `${operations.map(describe).join(', ')}${stop === undefined ? '' : ` (stops ${stop.when} ${stop.statement})`}`

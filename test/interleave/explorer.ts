@@ -1,6 +1,6 @@
 /** Runs cases until the time is over, and collects what it finds. */
 
-import type { Arena, Script } from './arena.ts'
+import { type Arena, type Script, STRANGERS } from './arena.ts'
 import { type Case, describeScript, some } from './cases.ts'
 import { check } from './checks.ts'
 import { perform, scheduleOf } from './operations.ts'
@@ -21,6 +21,8 @@ export interface Limits {
   /** Most orders of a case. */
   orders: number
   random: () => number
+  /** Each case has a stranger, where the store can have one. */
+  strangers?: boolean
 }
 
 /** Orders after which an empty store is opened. */
@@ -52,12 +54,15 @@ export class Explorer {
     this.#opened = undefined
   }
 
-  async explore(cases: Iterable<Case>, { until, orders, random }: Limits): Promise<void> {
+  async explore(cases: Iterable<Case>, { until, orders, random, strangers = false }: Limits): Promise<void> {
     for (const each of cases) {
       if (performance.now() > until) return
       this.cases++
       const scripts = each.kinds.map((kind): Script => ({ operations: [some(kind, random)] }))
-      await this.run(each, this.#withStop(scripts, random), { most: orders, random })
+      await this.run(each, strangers ? withStranger(scripts, random) : this.#withStop(scripts, random), {
+        most: orders,
+        random,
+      })
     }
   }
 
@@ -74,7 +79,9 @@ export class Explorer {
   #withStop(scripts: readonly Script[], random: () => number): readonly Script[] {
     const arena = this.#opened
     const at = Math.floor(random() * (scripts.length + 2))
-    if (at === scripts.length && arena?.holdsRows) return [...scripts, { operations: [], row: true }]
+    if (at === scripts.length && arena?.holdsRows) {
+      return random() < 0.5 ? [...scripts, { operations: [], row: true }] : withStranger(scripts, random)
+    }
     return scripts.map((script, index) => {
       const statements = arena?.stops(script.operations[0]?.kind ?? '') ?? []
       const statement = statements[Math.floor(random() * statements.length)]
@@ -142,4 +149,9 @@ export class Explorer {
       ...lines,
     ].join('\n')
   }
+}
+
+const withStranger = (scripts: readonly Script[], random: () => number): readonly Script[] => {
+  const stranger = STRANGERS[Math.floor(random() * STRANGERS.length)] ?? 'key'
+  return [...scripts, { operations: [], stranger }]
 }

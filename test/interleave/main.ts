@@ -1,11 +1,12 @@
 /**
- * `npm run interleave -- [--seconds=600] [--seed=1] [--pairs=claim+complete,extend+complete+sweep] [--stores=postgres,sqlite,redis,memory] [--orders=30]`:
- * the explorer for that long per store. It ends with 1 if it has found anything.
+ * `npm run interleave -- [--seconds=600] [--seed=1] [--pairs=claim+complete,extend+complete+sweep] [--stores=postgres,sqlite,redis,memory] [--orders=30] [--strangers]`:
+ * the explorer for that long per store. It ends with 1 if it has found anything. `--strangers`: one or two operations beside
+ * an application's open transaction, on PostgreSQL.
  */
 
 import { parseArgs } from 'node:util'
 import { seeded } from '../faults/harness.ts'
-import { casesOf, PAIRS, TRIPLES } from './cases.ts'
+import { casesOf, PAIRS, SINGLES, TRIPLES } from './cases.ts'
 import { Explorer } from './explorer.ts'
 import { KINDS, type Kind } from './operations.ts'
 import { ARENAS } from './stores.ts'
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     orders: { type: 'string', default: '30' },
     pairs: { type: 'string' },
+    strangers: { type: 'boolean', default: false },
     stores: { type: 'string', default: Object.keys(ARENAS).join(',') },
   },
 })
@@ -26,7 +28,9 @@ function kindOf(word: string): Kind {
   return kind
 }
 
-const sets = values.pairs?.split(',').map((set) => set.split('+').map(kindOf)) ?? [...PAIRS, ...TRIPLES]
+const sets =
+  values.pairs?.split(',').map((set) => set.split('+').map(kindOf)) ??
+  (values.strangers ? [...SINGLES, ...SINGLES, ...SINGLES, ...PAIRS] : [...PAIRS, ...TRIPLES])
 let found = 0
 for (const name of values.stores.split(',')) {
   const arena = ARENAS[name]
@@ -38,7 +42,9 @@ for (const name of values.stores.split(',')) {
   const explorer = new Explorer(name, arena.open)
   const random = seeded(Number(values.seed))
   const until = performance.now() + Number(values.seconds) * 1000
-  await explorer.explore(casesOf(sets, random), { until, orders: Number(values.orders), random })
+  await explorer.explore(casesOf(sets, random), {
+    ...{ until, orders: Number(values.orders), random, strangers: values.strangers },
+  })
   console.log(explorer.report())
   found += explorer.findings.size
   await explorer.close()

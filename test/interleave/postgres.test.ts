@@ -48,6 +48,10 @@ interleavings('postgres', [
   known('running 2, group running 1', 'waiting', script('claim', { limit: 1 }), script('claim', { limit: 2 })),
   // The last claim must not fold the ending before it sees that the first one took the group's ticket.
   known('group running 2', 'one group', script('claim', { limit: 1 }), script('complete'), script('claim')),
+  // Who waits for a stranger's key keeps nobody from the room.
+  known('rate', 'waiting', script('unique'), script('pushMany'), { operations: [], stranger: 'keys' }),
+  known('no limits', 'a key waits', script('replace'), script('push'), { operations: [], stranger: 'key' }),
+  known('no limits', 'at the limit', script('sweep', { wait: 31_000 }), { operations: [], stranger: 'followed' }),
   // Several rows, in one order for all.
   known('group running 2', 'at the limit', script('complete'), script('cancel'), ROW),
   known('group running 2', 'at the limit', script('extend'), script('complete'), ROW),

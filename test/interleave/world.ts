@@ -93,8 +93,8 @@ export class World {
   }
 
   /** One of the jobs that share a key. */
-  keyed(given: { group: string; priority: number }, once: Once): NewJob {
-    return { ...this.job(given), key: KEY, once }
+  keyed(given: { group: string; priority: number }, once?: Once): NewJob {
+    return { ...this.job(given), key: KEY, ...(once && { once }) }
   }
 
   /** Removes the claims that are held longest. */

@@ -52,7 +52,7 @@ export async function bulkOnBoth(store: Store, model: Model, operation: BulkOper
   else {
     // Which of several jobs with one key comes back is open, so the model follows.
     const found = await store.operations.find({ ids: expected })
-    const ids = expected.filter((_, at) => found[at]?.state === 'waiting')
+    const ids = expected.filter((_, at) => found[at]?.state === 'waiting' || found[at]?.state === 'blocked')
     assert.equal(changed, ids.length)
     assert.equal(model.requeue({ ids }).requeued, changed)
     assert.equal(model.requeue({ ids: expected }).requeued, 0)

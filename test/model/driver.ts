@@ -219,6 +219,17 @@ export class Driver {
     const expected = this.#model.sweep()
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
     same({ ...total, lost: total.lost.sort(byId) }, { ...expected, lost: expected.lost.sort(byId) })
+    await this.#forgetKept()
+  }
+
+  /** When a job goes that was kept for its children is the store's matter, once none of them is live. */
+  async #forgetKept(): Promise<void> {
+    const kept = this.#model.jobs.filter(({ isKept }) => isKept).map(({ id }) => id)
+    if (kept.length === 0) return
+    const found = await this.#store.operations.find({ ids: kept })
+    const gone = kept.filter((id, at) => found[at] === null && !this.#model.graph.hasLiveChild(id))
+    this.#model.jobs = this.#model.jobs.filter(({ id, isKept }) => !(isKept && gone.includes(id)))
+    this.#model.settle()
   }
 
   /** The contract leaves open which dead jobs come first, so the model follows, and finds no more where the store stopped. */
@@ -227,7 +238,7 @@ export class Driver {
     const { requeued: count } = await this.#store.operations.requeue({ queue, limit })
     assert.ok(count <= limit, 'requeue keeps to its limit')
     const found = await this.#store.operations.find({ ids: dead })
-    const ids = dead.filter((_, i) => found[i]?.state === 'waiting')
+    const ids = dead.filter((_, i) => found[i]?.state === 'waiting' || found[i]?.state === 'blocked')
     same(count, ids.length)
     same(this.#model.requeue({ ids }).requeued, count)
     same(this.#model.requeue({ queue, limit: limit - count }).requeued, 0)
@@ -277,16 +288,14 @@ export class Driver {
     const found = await this.#store.operations.relatives({ ids, limit: IDS.length })
     for (const [at, relatives] of found.entries()) {
       const job = this.#model.jobs.find(({ id }) => id === ids[at])
-      const { onDead, parents = [], children = [], ...rest } = relatives ?? {}
+      const { onDead, parents = [], gone = [], children = [], ...rest } = relatives ?? {}
       const own = job === undefined ? undefined : this.#model.graph.relatives(job)
       const { parents: theirs = [], unsure = [] } = own ?? {}
       const sure = (ids: readonly string[] = []) => ids.filter((id) => !unsure.includes(id))
       same(sure(children), sure(own?.children))
-      // Parents that are gone may be there.
-      same(
-        sure(parents).filter((id) => theirs.includes(id) || this.#model.jobs.some((one) => one.id === id)),
-        sure(theirs),
-      )
+      same(sure(parents), sure(theirs))
+      const perhaps = new Set(own?.perhaps)
+      if (job !== undefined && live(job)) same(sureOf(gone, perhaps), sureOf(own?.gone ?? [], perhaps))
       same(rest, job === undefined ? {} : { queue: job.queue, state: job.state, more: false })
       if (job?.state === 'blocked') same(onDead, job.onDead ?? 'cancel')
     }
@@ -396,3 +405,5 @@ function sorted(stats: readonly (QueueStats | ModelStats)[]) {
     })
     .sort((a, b) => a.queue.localeCompare(b.queue))
 }
+
+const sureOf = (ids: readonly string[], perhaps: ReadonlySet<string>) => ids.filter((id) => !perhaps.has(id))

@@ -6,8 +6,12 @@ interface Link {
   parent: string
   child: ModelJob
   open: boolean
+  /** The child was pushed with onDead `run`. */
+  runs?: boolean
   /** The parent was not there when the link was made. */
   early?: boolean
+  /** The parent was there, and is not any more: a job that has its id now is another one. `perhaps`: the child has ended since. */
+  gone?: 'surely' | 'perhaps'
 }
 
 export interface Ended {
@@ -29,7 +33,8 @@ export class ModelGraph {
     const isFailed = ([, state]: [string, JobState | undefined]) => state === 'dead' || state === 'cancelled'
     const isOpen = ([, state]: [string, JobState | undefined]) => state !== 'done' && !isFailed(['', state])
     for (const each of states) {
-      this.links.push({ parent: each[0], child, open: isOpen(each), early: each[1] === undefined })
+      const early = each[1] === undefined
+      this.links.push({ parent: each[0], child, open: isOpen(each), runs: onDead === 'run', early })
     }
     if (this.#count(child) === 0 && !(onDead === 'cancel' && states.some(isFailed))) return false
     child.state = 'blocked'
@@ -61,6 +66,19 @@ export class ModelGraph {
     return this.#count(link.child)
   }
 
+  /** A job has come back. @returns whether it waits for parents that live */
+  reopen(child: ModelJob, find: (id: string) => ModelJob | undefined): boolean {
+    for (const link of this.links) {
+      const parent = find(link.parent)
+      if (link.child === child && !link.gone && parent !== undefined && live(parent)) link.open = true
+    }
+    if (this.awaitedBy(child).length === 0) return false
+    child.state = 'blocked'
+    if (this.links.some((link) => link.child === child && link.runs)) child.onDead = 'run'
+    this.#count(child)
+    return true
+  }
+
   /** It is not blocked any more. */
   free(child: ModelJob): void {
     for (const link of this.links) if (link.child === child) link.open = false
@@ -68,24 +86,39 @@ export class ModelGraph {
     delete child.onDead
   }
 
-  /** Links of jobs that are gone are gone, but for those to jobs that are yet to come. */
+  /** Links of jobs that are gone are gone, but for those to jobs that are yet to come. A live child is told which of its parents are gone. */
   forget(jobs: readonly ModelJob[]): void {
     const isThere = (id: string) => jobs.some((job) => job.id === id)
-    this.links = this.links.filter(({ parent, child, open }) => jobs.includes(child) && (open || isThere(parent)))
+    for (const link of this.links) {
+      if (link.gone === undefined && !link.open && !isThere(link.parent)) link.gone = 'surely'
+      if (link.gone && !live(link.child)) link.gone = 'perhaps'
+    }
+    this.links = this.links.filter(({ child }) => jobs.includes(child))
+  }
+
+  hasLiveChild(id: string): boolean {
+    return this.links.some(({ parent, child, gone }) => parent === id && !gone && live(child))
   }
 
   /** `unsure`: those of links whose child may have ended before its parent was there. A store may have forgotten these. */
-  relatives(job: ModelJob): { parents: string[]; children: string[]; unsure: string[] } {
-    const isUnsure = ({ early, open }: Link) => early && !open
+  relatives(job: ModelJob): Record<'parents' | 'gone' | 'perhaps' | 'children' | 'unsure', string[]> {
     const above = this.links.filter(({ child }) => child === job)
-    const below = this.links.filter(({ parent }) => parent === job.id)
+    const parents = above.filter(({ gone }) => !gone).map(({ parent }) => parent)
+    const goneIf = (how: Link['gone']) => above.filter(({ gone }) => gone === how).map(({ parent }) => parent)
+    const below = this.links.filter((link) => link.parent === job.id && !link.gone)
+    const children = below.map(({ child }) => child.id)
+    const isUnsure = ({ early, open }: Link) => early && !open
     const unsure = [
       ...above.filter(isUnsure).map(({ parent }) => parent),
       ...below.filter(isUnsure).map(({ child }) => child.id),
     ]
-    const parents = above.map(({ parent }) => parent)
-    const children = below.map(({ child }) => child.id)
-    return { parents: parents.sort(), children: children.sort(), unsure }
+    return {
+      parents: parents.sort(),
+      gone: goneIf('surely').sort(),
+      perhaps: goneIf('perhaps'),
+      children: children.sort(),
+      unsure,
+    }
   }
 
   #count(child: ModelJob): number {

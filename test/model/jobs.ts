@@ -67,7 +67,7 @@ export class ModelJobs {
   }
 
   protected in(queue: string, state: JobState): ModelJob[] {
-    return this.jobs.filter((job) => job.queue === queue && job.state === state)
+    return this.jobs.filter((job) => job.queue === queue && job.state === state && !job.isKept)
   }
 
   job(id: string): ModelJob | undefined {

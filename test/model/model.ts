@@ -365,9 +365,10 @@ export class Model extends ModelJobs {
     this.settle()
     promoted += this.#promote() // followers of the dead
     const expired = this.jobs.filter((job) => {
-      return job.finishedAt !== null && job.finishedAt + this.keep(job.queue, job.state) <= this.now
+      return job.finishedAt !== null && !job.isKept && job.finishedAt + this.keep(job.queue, job.state) <= this.now
     })
-    this.jobs = this.jobs.filter((job) => !expired.includes(job))
+    for (const job of expired) job.isKept = job.state === 'done' && this.graph.hasLiveChild(job.id)
+    this.jobs = this.jobs.filter((job) => !expired.includes(job) || job.isKept)
     const timed = this.jobs.filter((job) => job.state === 'scheduled' && !job.follows)
     const due = timed.map((job) => job.dueAt - this.now)
     const nextDue = due.length === 0 ? null : Math.min(...due)
@@ -390,16 +391,17 @@ export class Model extends ModelJobs {
 
   requeue(request: RequeueRequest): Requeued {
     const jobs = 'ids' in request ? request.ids.map((id) => this.job(id)) : this.list(request.queue, 'dead').reverse()
-    let requeued = 0
+    const back: ModelJob[] = []
     for (const job of jobs) {
-      if ('limit' in request && requeued === request.limit) break
+      if ('limit' in request && back.length === request.limit) break
       if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.liveWithKey(job.queue, job.key)) continue
       const renewed = { state: 'waiting', attempt: 0, dueAt: this.now, startedAt: null, finishedAt: null, worker: null }
       Object.assign(job, renewed)
       this.keys.take(job)
-      requeued++
+      back.push(job)
     }
-    return { requeued, now: this.now }
+    for (const job of back) this.graph.reopen(job, (id) => this.job(id))
+    return { requeued: back.length, now: this.now }
   }
 
   update(items: readonly JobUpdate[]): UpdateOutcome[] {

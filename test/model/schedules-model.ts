@@ -44,7 +44,8 @@ export class SchedulesModel {
     }
     if (was.former.includes(given.version) && now - was.seenAt < DECLARED) return 'kept'
     const sameTimes = (['when', 'tz', 'from', 'until'] as const).every((name) => was[name] === given[name])
-    const plan = sameTimes ? { planned: was.planned, nextAt: was.nextAt } : fresh
+    const isDue = was.planned && was.nextAt !== null && was.nextAt <= now
+    const plan = sameTimes || isDue ? { planned: was.planned, nextAt: was.nextAt } : fresh
     const former = [was.version, ...was.former.filter((version) => version !== given.version)].slice(0, MOST_FORMER)
     this.#kept.set(given.name, { ...given, ...seen, ...plan, paused: was.paused, lastAt: was.lastAt, former })
     return 'changed'

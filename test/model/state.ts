@@ -9,6 +9,8 @@ export const MINUTE = 60_000
 
 export interface ModelJob extends JobRecord {
   leaseUntil: number
+  /** It was kept long enough, but for a live child. */
+  isKept?: boolean
 }
 
 export interface ModelGroup extends Rated {
@@ -113,6 +115,6 @@ export function claimOf(job: ModelJob): ClaimedJob {
 
 export function recordOf(job: ModelJob | undefined): JobRecord | null {
   if (job === undefined) return null
-  const { leaseUntil: _, ...record } = job
+  const { leaseUntil: _, isKept: __, ...record } = job
   return record
 }

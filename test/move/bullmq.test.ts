@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { move } from '../../src/move/index.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
 import { stores } from '../conformance/stores.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { after } from '../support/cleaning.ts'
@@ -100,7 +101,7 @@ test('while its workers run, and moves end in the middle: each job is run there 
   let batches = 0
   const broken: typeof restore = async (input) => {
     const outcomes = await restore(input)
-    if (++batches % 2 === 0) throw new Error('killed')
+    if (++batches % 2 === 0) throw new MillpondError('StoreCorrupt', 'killed')
     return outcomes
   }
   const options = { queues: ['numbers'] }

@@ -1,8 +1,13 @@
 /** Ends a move at one of its steps. */
 import type { Store } from '../../src/store.ts'
 import { around } from '../../src/stores/around.ts'
+import { MillpondError } from '../../src/values/errors/errors.ts'
 
-export class Killed extends Error {}
+export class Killed extends MillpondError {
+  constructor() {
+    super('Closed', 'killed')
+  }
+}
 
 /** Counts the calls of both stores, and ends all of them at the n-th. */
 export class Fuse {

@@ -4,7 +4,7 @@
  * It forwards (`allow`, as it begins), refuses new connections (`block`; those that are open go on), or swallows
  * everything (`blackhole`: connections open and stay open, and nothing passes in either direction, not even that the
  * other side is gone; what was swallowed is forwarded after `allow`). `mute` swallows answers alone, and `abandon` silences the open connections
- * for good, while new ones work. `slow` forwards what clients send at a bounded pace. `cut` breaks all open connections in any of these.
+ * for good, while new ones work. `resetAt` resets the connection in place of an answer. `slow` forwards what clients send at a bounded pace. `cut` breaks all open connections in any of these.
  */
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -27,6 +27,7 @@ export class TcpProxy {
   #swallows = false
   /** Bytes a second, from clients. */
   #pace = Number.POSITIVE_INFINITY
+  #resetsAt: string | undefined
 
   constructor(port: number, target: number) {
     this.port = port
@@ -94,6 +95,11 @@ export class TcpProxy {
     }
   }
 
+  /** Resets a connection in place of an answer with this text, as a system may when the server closes it with bytes unread. */
+  resetAt(text: string): void {
+    this.#resetsAt = text
+  }
+
   /** New connections go to another server. */
   retarget(port: number): void {
     this.#target = port
@@ -152,7 +158,18 @@ export class TcpProxy {
     client.unpipe()
     if (this.#pace === Number.POSITIVE_INFINITY) client.pipe(link.server)
     else client.pipe(slowed(this.#pace)).pipe(link.server)
-    link.server.pipe(client)
+    if (this.#resetsAt === undefined) link.server.pipe(client)
+    else link.server.pipe(this.#guarded(link, this.#resetsAt)).pipe(client)
+  }
+
+  #guarded(link: Link, text: string): Transform {
+    return new Transform({
+      transform(chunk, _, done) {
+        if (!chunk.includes(text)) return done(null, chunk)
+        reset(link.client)
+        if (link.server !== undefined) reset(link.server)
+      },
+    })
   }
 
   #watch(link: Link, socket: Socket): void {

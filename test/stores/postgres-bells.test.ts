@@ -110,7 +110,7 @@ describe('what happens in psql', { skip }, () => {
   test('finished: a job that somebody looked at is completed', async () => {
     const look = async (store: Store) => {
       await store.operations.push({ jobs: [live] })
-      await store.operations.find({ ids: [live.id] })
+      await store.operations.outcomes({ ids: [live.id] })
     }
     await heard(
       'finished',

@@ -49,6 +49,42 @@ describe('connections', { skip }, () => {
     }
   })
 
+  /** The first call that writes to the table ends with an SQLSTATE. @returns how many calls wrote to it */
+  const failsOnce = async (schema: string, table: string, state: string) => {
+    await server(`create sequence ${schema}.tries`)
+    await server(`create function ${schema}.fail() returns trigger language plpgsql as $$ begin
+      if nextval('${schema}.tries') = 1 then raise 'as told' using errcode = '${state}'; end if; return null; end $$`)
+    await server(`create trigger fail before insert on ${schema}.${table} execute function ${schema}.fail()`)
+    return async () => Number((await server(`select last_value from ${schema}.tries`))[0]?.last_value)
+  }
+
+  test('a claim that the server may have completed (40003) is not made again, one that it undid (40001) is', async () => {
+    for (const [state, tries] of [
+      ['40003', 1],
+      ['40001', 2],
+    ] as const) {
+      await withStore(async (store, schema) => {
+        await store.operations.push({ jobs: [job()] })
+        const made = await failsOnce(schema, 'running', state)
+        if (state === '40003') await assert.rejects(claimAll(store), { code: 'StoreUnavailable', retryable: true })
+        else assert.equal((await claimAll(store)).length, 1)
+        assert.equal(await made(), tries)
+      })
+    }
+  })
+
+  test('a push that the server may have completed (40003) is repeated as one whose answer was lost', async () => {
+    await withStore(async (store, schema) => {
+      const made = await failsOnce(schema, 'waiting', '40003')
+      const pushed = await store.operations.push({ jobs: [job()] })
+      assert.deepEqual(
+        pushed.map(({ status }) => status),
+        ['pushed'],
+      )
+      assert.equal(await made(), 2)
+    })
+  })
+
   test('LISTEN is taken up again after its connection was cut, and what was rung meanwhile is not missed', async () => {
     const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
     const other = await open(urlOf('postgres'), { schema })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { isMillpondError, Millpond } from '../../src/index.ts'
+import { toMillpondError } from '../../src/stores/postgres/errors.ts'
 import { missingReason } from '../servers/shared.ts'
 import { until } from '../support/until.ts'
 import { dropSchema, newSchema, urlOf } from './postgres-fixture.ts'
@@ -71,6 +72,13 @@ describe('beside a transaction of the application', { skip: missingReason('postg
         assert.doesNotMatch(error.message, /a secret/)
         return true
       })
+      // Later ones go alone at once, and through as soon as they can.
+      await assert.rejects(orders.push('held', { key: 'order:7' }), (error) => isMillpondError(error, 'StoreBusy'))
+      await orders.push('other', { key: 'order:8' })
+      const again = orders.push('held', { key: 'order:7' })
+      await application.query('rollback')
+      assert.equal((await again).existing, false)
+      assert.equal((await orders.push('held', { key: 'order:7' })).existing, true)
     }, 2000))
 
   test('pushes of one key keep their order, whoever holds it meanwhile', () =>
@@ -89,4 +97,15 @@ describe('beside a transaction of the application', { skip: missingReason('postg
       assert.equal(new Set(answers.map(({ id }) => id)).size, 1)
       assert.notEqual(other.id, answers[0]?.id)
     }))
+})
+
+test('a call that reached its deadline blames no other transaction, whatever language the server speaks', () => {
+  for (const said of ['canceling statement due to statement timeout', 'storniere Anfrage wegen Zeitüberschreitung']) {
+    const { code, message } = toMillpondError(Object.assign(new Error(said), { code: '57014' }))
+    assert.equal(code, 'StoreBusy')
+    assert.match(message, /at its deadline/)
+    assert.doesNotMatch(message, /another transaction/)
+  }
+  const held = toMillpondError(Object.assign(new Error('lock not available'), { code: '55P03' }))
+  assert.match(held.message, /another transaction/)
 })

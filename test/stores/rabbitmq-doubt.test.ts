@@ -88,6 +88,36 @@ describe('RabbitMQ in doubt', { skip: missingReason('rabbitmq') }, () => {
     assert.equal(await ready(prefix), 0)
   })
 
+  test('while the confirm of a retry is awaited, its copy is not given out: what ran of it would be lost', async (t) => {
+    const { store, proxy } = await throughProxy(t, 'timeout=700')
+    await store.operations.push({ jobs: [newJob()] })
+    const [claimed] = await claim(store)
+    assert.ok(claimed)
+    proxy.mute(1)
+    const failure = { id: claimed.id, fence: claimed.fence, error: ERROR, delay: 1 }
+    let isOver = false
+    const failing = store.operations.fail({ queue: 'q', items: [failure] })
+    const over = failing
+      .catch(() => undefined)
+      .then(() => {
+        isOver = true
+      })
+    const early: unknown[] = []
+    let late = 0
+    await until(async () => {
+      const jobs = await claim(store).catch(() => [])
+      if (isOver) late += jobs.length
+      else early.push(...jobs)
+      return isOver
+    }, 'the doubt is over')
+    await over
+    assert.deepEqual(early, [])
+    await until(async () => {
+      late += (await claim(store)).length
+      return late > 0
+    }, 'the job comes again')
+  })
+
   test('close gives back what was only fetched, and no attempt is counted', async (t) => {
     const { store, prefix } = await throughProxy(t, 'timeout=5000')
     await store.operations.push({ jobs: newJobs(200) })

@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from 'amqplib'
 import { Millpond, type MillpondError } from '../../src/index.ts'
+import { move } from '../../src/move/index.ts'
+import { openMemory } from '../../src/stores/memory/index.ts'
 import { open } from '../../src/stores/rabbitmq/index.ts'
 import { isMillpondError } from '../../src/values/errors/errors.ts'
 import type { ClaimedJob } from '../../src/values/jobs/records.ts'
@@ -13,7 +15,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { type RabbitmqServer, startRabbitmq } from '../servers/rabbitmq.ts'
 import { missingReason } from '../servers/shared.ts'
 import { after as atEnd } from '../support/cleaning.ts'
-import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { freshPrefix } from './rabbitmq-fixture.ts'
 
@@ -245,6 +247,28 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }, 'pushes are taken again')
   })
 
+  test('a connection that is lost during an alarm: pushes are taken again once it is over', async (t) => {
+    const broker = await server()
+    const proxy = await startProxy(broker.port)
+    atEnd(t, () => proxy.stop())
+    const limitMemory = (share: string) => broker.call('vm_memory_monitor', 'set_vm_memory_high_watermark', share)
+    const store = await open(`amqp://127.0.0.1:${proxy.port}?prefix=${freshPrefix()}`, { timeout: 1000 })
+    atEnd(t, () => store.close())
+    await store.operations.push({ jobs: [newJob()] })
+    await limitMemory('1.0e-5')
+    atEnd(t, () => limitMemory('0.4'))
+    await until(async () => {
+      const { code } = await refusal(store.operations.push({ jobs: [newJob()] }))
+      return code === 'StoreFull'
+    }, 'the alarm is known')
+    proxy.cut()
+    await limitMemory('0.4')
+    await until(async () => {
+      const pushed = await store.operations.push({ jobs: [newJob()] }).catch(() => [])
+      return pushed[0]?.status === 'pushed'
+    }, 'pushes are taken again')
+  })
+
   test("an operator's limit of length refuses pushes, and drops nothing", async (t) => {
     const broker = await server()
     const prefix = freshPrefix()
@@ -280,6 +304,19 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
     }
     const [stats] = await store.operations.stats({ queue: 'q' })
     assert.equal(stats?.counts.waiting, 10)
+    const records = sizes.map((size) => recordOf({ queue: 'back', data: sized(size).data }))
+    const restored = sizes.map((size) => (size > 20_000 ? 'oversized' : 'restored'))
+    assert.deepEqual(await store.operations.restore({ records }), restored)
+    const { store: source } = openMemory('memory:', {})
+    await source.operations.restore({ records: records.map((record) => ({ ...record, queue: 'moved' })) })
+    const report = await move(source, store)
+    assert.deepEqual([report.moved, report.queues[0]?.left], [5, { PayloadTooLarge: 2 }])
+    const leftJobs = report.queues[0]?.leftJobs.map(({ id }) => id)
+    assert.deepEqual(leftJobs, [records[2]?.id, records[5]?.id])
+    for (const queue of ['back', 'moved']) {
+      const [there] = await store.operations.stats({ queue })
+      assert.equal(there?.counts.waiting, 5)
+    }
   })
 
   test('jobs that come back and that a limit of length refuses go back to their line', async (t) => {
@@ -314,6 +351,52 @@ describe('faults: rabbitmq', { skip: missingReason('rabbitmq') }, () => {
       for (const { id } of await claim()) back.add(id)
       return jobs.every(({ id }) => back.has(id))
     }, 'all of them are there again')
+  })
+
+  test('a dead job that a limit of length refuses keeps its claim until there is room; the others end', async (t) => {
+    const broker = await server()
+    const store = await open(`${broker.url}?prefix=${freshPrefix()}-full`, {})
+    atEnd(t, () => store.close())
+    const fail = (jobs: readonly ClaimedJob[]) => {
+      const items = jobs.map(({ id, fence }) => ({ id, fence, error: ERROR, delay: 0 }))
+      return store.operations.fail({ queue: 'q', items })
+    }
+    const claimed = async (count: number): Promise<ClaimedJob[]> => {
+      const jobs: ClaimedJob[] = []
+      await until(async () => {
+        const request = { queue: 'q', worker: 'w', limit: count, lease: null }
+        jobs.push(...(await store.operations.claim(request)).jobs)
+        return jobs.length >= count
+      }, 'all are claimed')
+      return jobs
+    }
+    const limit = (most: number) => {
+      const texts = ['/', 'full', '-full.jobs.q.dead$', `{"max-length": ${most}}`]
+      const args = texts.map((text) => `<<${JSON.stringify(text)}>>`)
+      return broker.call('rabbit_policy', 'parse_set', ...args, '0', '<<"queues">>', '<<"test">>')
+    }
+    const once = { attempts: 1 }
+    await store.operations.push({ jobs: [newJob(once)] })
+    await fail(await claimed(1))
+    await limit(1)
+    let filler: ClaimedJob[] = []
+    await until(async () => {
+      if (filler.length === 0) {
+        await store.operations.push({ jobs: [newJob(once)] })
+        filler = await claimed(1)
+      }
+      const [outcome] = await fail(filler).catch(() => ['full'])
+      if (outcome !== 'full') filler = []
+      return outcome === 'full'
+    }, 'the line is full')
+    await store.operations.push({ jobs: [...newJobs(5, once), ...newJobs(5)] })
+    const jobs = await claimed(10)
+    const expected = jobs.map(({ attempts }) => (attempts === 1 ? 'full' : 'retry'))
+    assert.deepEqual(await fail(jobs), expected)
+    await limit(1_000_000)
+    const left = [...filler, ...jobs.filter(({ attempts }) => attempts === 1)]
+    await until(async () => !(await fail(left.slice(0, 1))).includes('full'), 'there is room')
+    assert.deepEqual(await fail(left), ['stale', ...Array(5).fill('dead')])
   })
 
   test('a worker hears of new lines again after somebody deleted the queue by which it does', async (t) => {

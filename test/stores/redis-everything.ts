@@ -31,6 +31,7 @@ export async function everything(store: Store): Promise<void> {
   await store.operations.release({ queue: 'q', items: [e] })
   await store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }] })
   assert.equal((await store.operations.find({ ids: [a.id] }))[0]?.state, 'done')
+  assert.equal((await store.operations.outcomes({ ids: [a.id, e.id] }))[0]?.state, 'done')
   for (const state of ['waiting', 'scheduled', 'running', 'done', 'dead', 'cancelled'] as const) {
     await store.operations.list({ queue: 'q', state, limit: 2, filter: { errorCode: 'none' } })
   }

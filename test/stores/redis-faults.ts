@@ -28,6 +28,7 @@ const NAMES = [
     'fail',
     'find',
     'list',
+    'outcomes',
     'push',
     'push-full',
     'requeue',

@@ -298,6 +298,7 @@ export class Scene {
       { name: 'groups, a page', run: () => o.groups({ queue: 'grouped', limit: page, after: 'g5' }) },
       { name: 'ahead', run: () => o.ahead({ id: some()[0]?.id ?? '' }) },
       { name: 'find', run: () => o.find({ ids: some().map(({ id }) => id) }) },
+      { name: 'outcomes', run: () => o.outcomes({ ids: some().map(({ id }) => id) }) },
       { name: 'relatives of a child', run: () => o.relatives({ ids: some().map(({ id }) => id), limit: 100 }) },
       {
         name: 'relatives of a parent of very many, the first',

@@ -196,6 +196,7 @@ export function openPlainStore({ clock = Date.now }: StoreOptions = {}): Store {
       bulk: lacks('lists'),
       restore: lacks('restore'),
       find: lacks('find'),
+      outcomes: lacks('find'),
       ahead: lacks('find'),
       list: lacks('lists'),
     },

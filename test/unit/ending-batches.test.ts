@@ -34,6 +34,24 @@ function settling(given: Partial<Operations>) {
 }
 
 describe('ending batches', () => {
+  test('a dead job for which there is no room is told again, alone', async () => {
+    const sent: string[][] = []
+    const { endings, told, troubles } = settling({
+      fail: async ({ items }) => {
+        sent.push(items.map(({ id }) => id))
+        return items.map(({ id }) => (id === 'b' && sent.length < 3 ? 'full' : 'dead'))
+      },
+    })
+    for (const id of ['a', 'b', 'c']) endings.add(fail(id))
+    await endings.flushed()
+    assert.deepEqual(sent, [['a', 'b', 'c'], ['b'], ['b']])
+    assert.deepEqual(
+      told,
+      ['a', 'c', 'b'].map((id) => [id, 'dead']),
+    )
+    assert.deepEqual(new Set(troubles.map(({ code }) => code)), new Set(['StoreFull']))
+  })
+
   test('each kind of ending goes to its operation, and gets its own outcome', async () => {
     const calls: unknown[] = []
     const a = claimedJob('a', { fence: 7 })

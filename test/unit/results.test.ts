@@ -42,7 +42,7 @@ function looking() {
   const listening: boolean[] = []
   let failing: MillpondError | undefined
   const store = storeOf({
-    find: async ({ ids }) => {
+    outcomes: async ({ ids }) => {
       asked.push([...ids])
       if (failing !== undefined) throw failing
       return ids.map((id) => records.get(id) ?? null)

@@ -51,6 +51,26 @@ test('harm fails its job alone; leases and other jobs go on', { timeout: 120_000
   await inState(pond, id, 'cancelled')
 })
 
+test('a result over 16 MiB, the most that a store keeps, makes its own job dead', { timeout: 60_000 }, async (t) => {
+  const { pond, queue } = await isolated(t, { concurrency: 4 }, { maxPayload: 16 * 1024 ** 2 })
+  const errors: unknown[] = []
+  pond.on('error', (error) => errors.push(error))
+  const told = (n: number): Told => (n % 5 === 2 ? { do: 'tooLarge', value: 17 } : { do: 'echo', value: n })
+  const pushed = await queue.pushMany(
+    Array.from({ length: 15 }, (_, n) => told(n)),
+    { attempts: 3 },
+  )
+  for (const [n, { id }] of pushed.entries()) {
+    if (n % 5 !== 2) {
+      assert.equal(await pond.result(id), n)
+      continue
+    }
+    const { attempt, error } = await inState(pond, id, 'dead')
+    assert.deepEqual([attempt, error?.code], [1, 'PayloadTooLarge'])
+  }
+  assert.deepEqual(errors, [])
+})
+
 test('a job that is tried again runs in a fresh process', { timeout: 60_000 }, async (t) => {
   const { pond, queue, run } = await isolated(t)
   pond.queue('q', { retry: { attempts: 2, backoff: { type: 'fixed', base: 0 } } })

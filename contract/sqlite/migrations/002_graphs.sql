@@ -11,7 +11,7 @@ create unique index millpond_keys on millpond_jobs (queue, key)
 create index millpond_blocked on millpond_jobs (queue) where state = 'blocked';
 
 -- A row per pair of jobs. A blocked job has at least one open link; what is open of other jobs means nothing.
---   open   0: the child does not wait for the parent any more; 1: it is cancelled if the parent fails; 2: it runs even so
+--   open   0 or below: the child does not wait for the parent any more; 1: it is cancelled if the parent fails; 2: it runs even so
 create table millpond_links (
   parent integer not null,                              -- seq; below 0: of a job that is awaited, see millpond_awaited
   child  integer not null,                              -- seq

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 from millpond.encoding import Body
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Relatives, Removed, Requeued,
+    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobOutcome, JobUpdate, NewJob, Page, Pushed, Record, Relatives, Removed, Requeued,
     RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -224,6 +224,17 @@ class ShardedStore(Store):
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         return self._by_id(len(ids), lambda store: store.find(ids))
+
+    def outcomes(self, ids: Sequence[str]) -> Sequence[JobOutcome | None]:
+        answered = [len(ids)]
+
+        def ask(store: Store) -> Sequence[JobOutcome | None]:
+            outcomes = store.outcomes(ids)
+            answered.append(len(outcomes))
+            return outcomes
+
+        found = self._by_id(len(ids), ask)
+        return found[: min(answered)]
 
     def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
         return self._by_id(len(items), lambda store: store.update(items))

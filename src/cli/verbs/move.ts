@@ -89,6 +89,9 @@ function showFound(terminal: Terminal, { queues, remaining, schedules }: MoveRep
   terminal.out(`${counted(remaining, 'job')}${and}. Nothing was moved.\n`)
 }
 
+/** Jobs of a queue that stay at the source, for people. */
+const MOST_LISTED = 10
+
 function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): void {
   const { queues, moved, repeated, remaining, schedules, ms } = report
   if (queues.length > 0) terminal.out(countsTable(terminal, queues, (queue) => queue.moved))
@@ -96,11 +99,14 @@ function showMoved(terminal: Terminal, report: MoveReport, stop: AbortSignal): v
   terminal.out(`${counted(moved, 'job')} moved in ${lasting(ms)}, ${grouped(rateOf(report))}/s.\n`)
   if (schedules > 0) terminal.out(`${counted(schedules, 'schedule')} moved.\n`)
   if (repeated > 0) terminal.out(`${grouped(repeated)} were there already, of an earlier run.\n`)
-  for (const { queue, left } of queues) {
+  for (const { queue, left, leftJobs } of queues) {
     for (const [reason, count] of Object.entries(left)) {
       const why = reason === 'KeyTaken' ? 'another live job at the target has their key' : reason
       terminal.out(`${grouped(count)} of ${queue} stay at the source: ${why}.\n`)
     }
+    for (const { id, reason, why } of leftJobs.slice(0, MOST_LISTED)) terminal.out(`  ${id} ${reason}: ${why}\n`)
+    const others = leftJobs.length - MOST_LISTED
+    if (others > 0) terminal.out('  and others: --json lists 100 of each queue\n')
   }
   const others = remaining - report.left
   if (others > 0)

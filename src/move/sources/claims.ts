@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from '../../store.ts'
-import type { ClaimedJob, Hold, JobRecord } from '../../values/jobs/records.ts'
+import type { MillpondError } from '../../values/errors/errors.ts'
+import type { ClaimedJob, Completion, Extension, Hold, JobRecord } from '../../values/jobs/records.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
-import type { Batch, QueueCounts, Source, SourceSettings } from '../source.ts'
+import { type Batch, parted, type QueueCounts, type Source, type SourceSettings } from '../source.ts'
 import { withHeaders } from './headers.ts'
 import { settingsOf } from './store.ts'
 
@@ -105,6 +106,7 @@ class ClaimedBatch implements Batch {
   readonly #queue: string
   readonly #holds = new Map<string, Hold>()
   records: readonly JobRecord[] = []
+  readonly refused = new Map<string, MillpondError>()
   /** Of the first claim. */
   renewAt = performance.now() + LEASE / 2
 
@@ -122,7 +124,9 @@ class ClaimedBatch implements Batch {
   async renew(): Promise<void> {
     const renewAt = performance.now() + LEASE / 2
     const items = this.#holdsOf(this.records).map((hold) => ({ ...hold, progress: null }))
-    const outcomes = await this.#store.operations.extend({ queue: this.#queue, items, lease: LEASE })
+    const { operations } = this.#store
+    const extend = (some: readonly Extension[]) => operations.extend({ queue: this.#queue, items: some, lease: LEASE })
+    const outcomes = await parted(items, extend, this.refused)
     const held = new Set(
       items.flatMap(({ id }, index) => (outcomes[index] === 'ok' || outcomes[index] === 'held' ? id : [])),
     )
@@ -132,12 +136,15 @@ class ClaimedBatch implements Batch {
 
   async remove(records: readonly JobRecord[]): Promise<void> {
     const items = this.#holdsOf(records).map((hold) => ({ ...hold, result: null }))
-    if (items.length > 0) await this.#store.operations.complete({ queue: this.#queue, items })
+    const complete = (some: readonly Completion[]) =>
+      this.#store.operations.complete({ queue: this.#queue, items: some })
+    await parted(items, complete, this.refused)
   }
 
   async putBack(records: readonly JobRecord[]): Promise<void> {
     const items = this.#holdsOf(records)
-    if (items.length > 0) await this.#store.operations.release({ queue: this.#queue, items })
+    const release = (some: readonly Hold[]) => this.#store.operations.release({ queue: this.#queue, items: some })
+    await parted(items, release, this.refused)
   }
 
   /** A claim is this move's alone, as its fence says. */

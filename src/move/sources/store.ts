@@ -11,10 +11,11 @@
  */
 
 import type { Store } from '../../store.ts'
+import type { MillpondError } from '../../values/errors/errors.ts'
 import type { JobRecord, JobState } from '../../values/jobs/records.ts'
 import type { JobUpdate } from '../../values/operations/requests.ts'
 import type { GroupRecord } from '../../values/settings/limits.ts'
-import type { Batch, QueueCounts, Source, SourceGraph, SourceSettings } from '../source.ts'
+import { type Batch, parted, type QueueCounts, type Source, type SourceGraph, type SourceSettings } from '../source.ts'
 import { withEntries } from './entries.ts'
 import { childrenOf, placesOf, withParents } from './graph.ts'
 
@@ -102,7 +103,7 @@ export class StoreSource implements Source {
         .map(({ cursor: _, ...record }) => record)
       const batch = new HeldBatch(this.#store, this.#passedOver, records)
       await batch.renew()
-      if (batch.records.length > 0) yield batch
+      if (batch.records.length > 0 || batch.refused.size > 0) yield batch
       if ((page.jobs.at(-1)?.dueAt ?? 0) > until) return
     } while (after !== undefined)
   }
@@ -133,6 +134,7 @@ class HeldBatch implements Batch {
   readonly #passedOver: PassedOver
   records: readonly JobRecord[]
   renewAt: number
+  readonly refused = new Map<string, MillpondError>()
 
   constructor(store: Store, passedOver: PassedOver, records: readonly JobRecord[]) {
     this.#store = store
@@ -152,19 +154,27 @@ class HeldBatch implements Batch {
       if (state === 'waiting') return [{ id, delay: HOLD }]
       return dueAt > now + FAR ? [] : [{ id, delay: Math.max(HOLD, dueAt - now) }]
     })
-    const outcomes = items.length === 0 ? [] : await this.#store.operations.update({ items })
+    const outcomes = await parted(items, (some) => this.#store.operations.update({ items: some }), this.refused)
     const lost = new Set(items.flatMap(({ id }, index) => (outcomes[index] === 'updated' ? [] : id)))
     if (lost.size > 0) {
       this.records = this.records.filter(({ id }) => !lost.has(id))
-      for (const id of lost) this.#passedOver.delete(id)
+      for (const id of lost) {
+        if (this.refused.has(id)) this.#passedOver.add(id, REST)
+        else this.#passedOver.delete(id)
+      }
     }
     this.records = await withEntries(this.#store, await withParents(this.#store, this.records))
     this.renewAt = renewAt
   }
 
   async remove(records: readonly JobRecord[]): Promise<void> {
-    if (records.length > 0) await this.#store.operations.remove({ ids: records.map(({ id }) => id) })
-    for (const { id } of records) this.#passedOver.delete(id)
+    const remove = async (some: readonly JobRecord[]): Promise<true[]> => {
+      await this.#store.operations.remove({ ids: some.map(({ id }) => id) })
+      return some.map(() => true)
+    }
+    const removed = await parted(records, remove, this.refused)
+    // One that stays there is not stored again.
+    for (const [index, { id }] of records.entries()) if (removed[index]) this.#passedOver.delete(id)
   }
 
   async putBack(records: readonly JobRecord[], rests: boolean): Promise<void> {

@@ -18,6 +18,7 @@ import { Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import * as schemas from '../api-schemas.ts'
 import type { Fitting, Schema } from '../json-schema.ts'
 import { type Answer, type Route, type RouteContext, route } from '../route.ts'
+import { endingOf, Settlement } from '../settlement.ts'
 
 type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 
@@ -78,6 +79,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       answer: { description: 'The store knows.', schema: schemas.failedJob },
       handle: async (queue, id, body) => {
         const [outcome = 'stale'] = await fail(queue, [{ id, fence: body.fence, ...failureOf(body) }])
+        if (outcome instanceof MillpondError) throw outcome
         return outcome === 'stale' ? undefined : { id, outcome }
       },
     }),
@@ -112,29 +114,33 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       },
     }),
     route('POST /v1/queues/{queue}/settle', 'settleJobs', 'Complete, fail and release many jobs', {
-      description: 'One outcome for each, in order; one that is stale does not spoil the others.',
+      description:
+        'One outcome for each, in order; one that is stale, or that cannot be stored (`error`), does not spoil ' +
+        'the others. `problems` has what was wrong with each `error`. A 503 says that none was stored.',
       body: schemas.settlement,
       answers: { 200: { description: 'What became of each.', schema: schemas.settlementOutcome } },
       problems: [501, 503],
-      handle: async ({ params, body }) => {
+      handle: async ({ params, body, request }) => {
         const queue = checkQueueName(params.queue)
-        const holdOf = ({ id, fence }: { id: string; fence: number }) => ({ id: id.toLowerCase(), fence })
-        const completions = (body.complete ?? []).map((each, index) => {
-          return {
-            ...holdOf(each),
-            result: encodedResult(each.result, `result of complete.${index}`),
-            ...logOf(each.log),
-          }
-        })
-        const failures = (body.fail ?? []).map((each) => ({ ...holdOf(each), ...failureOf(each) }))
-        const releases = (body.release ?? []).map((each) => ({ ...holdOf(each), ...releaseOf(each) }))
+        const idOf = ({ id }: { id: string }) => id.toLowerCase()
+        const completions = (body.complete ?? []).map((each, index) =>
+          endingOf(idOf(each), (id) => {
+            const result = encodedResult(each.result, `result of complete.${index}`)
+            return { id, fence: each.fence, result, ...logOf(each.log) }
+          }),
+        )
+        const failures = (body.fail ?? []).map((each) => ({ id: idOf(each), fence: each.fence, ...failureOf(each) }))
+        const releases = (body.release ?? []).map((each) => ({ id: idOf(each), ...releaseOf(each) }))
+        const settlement = new Settlement((error) => onError(error, request))
         // In one tick, so that stores can do all in one commit.
         const [complete, failed, release] = await Promise.all([
-          completions.length === 0 ? [] : store.operations.complete({ queue, items: completions }),
-          failures.length === 0 ? [] : fail(queue, failures),
-          releases.length === 0 ? [] : store.operations.release({ queue, items: releases }),
+          settlement.tell(completions, (items) => store.operations.complete({ queue, items })),
+          settlement.tell(failures, (items) => fail(queue, items)),
+          settlement.tell(releases, (items) => store.operations.release({ queue, items })),
         ])
-        return { complete, fail: failed, release }
+        settlement.assertTaken()
+        const { problems } = settlement
+        return { complete, fail: failed, release, ...(problems.length > 0 && { problems }) }
       },
     }),
   ]
@@ -154,7 +160,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
   async function fail(queue: string, failures: readonly Failure[]) {
     const outcomes = await store.operations.fail({ queue, items: failures })
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
-    return outcomes
+    return outcomes.map((outcome) => {
+      if (outcome !== 'full') return outcome
+      return new MillpondError('StoreFull', 'the store has no room for a dead job; its claim holds')
+    })
   }
 
   /** Records the waits; only the worker knows how long a job ran. No answer depends on it. */

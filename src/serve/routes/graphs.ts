@@ -17,9 +17,6 @@ import { msOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 import { MAX_PAGE_BYTES, sizeOf } from './queues.ts'
 
-/** Parents read in a call: each may have a large result. */
-const PARENTS_PER_CALL = 10
-
 export function graphRoutes({ store, pond, sweeper, queueLimit }: RouteContext): Route[] {
   return [
     route('POST /v1/graphs', 'pushGraph', 'Push jobs that wait for each other', {
@@ -59,10 +56,10 @@ export function graphRoutes({ store, pond, sweeper, queueLimit }: RouteContext):
   async function parentsPage(id: string, { limit = 100, after }: { limit?: number; after?: string }): Promise<object> {
     const jobs: object[] = []
     let bytes = 0
-    for await (const parent of parentsFrom(store, id, after?.toLowerCase(), PARENTS_PER_CALL)) {
-      const { error, result, ...facts } = parent
+    for await (const parent of parentsFrom(store, id, after?.toLowerCase())) {
+      const { error, result, queue, ...facts } = parent
       const shown = error === null ? undefined : { name: error.name, message: error.message, code: error.code }
-      jobs.push({ ...facts, ...defined({ result, error: shown }) })
+      jobs.push({ ...facts, ...defined({ queue: queue ?? undefined, result, error: shown }) })
       bytes += sizeOf(result)
       if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: parent.id }
     }

@@ -160,6 +160,15 @@ export class Graph {
     job.links?.open.clear()
   }
 
+  /** Jobs have come back, all of a call: they wait for those of their parents that live. @returns whether this one does */
+  cameBack(job: Job): boolean {
+    const { parents, open } = job.links ?? {}
+    for (const [id, parent] of parents ?? []) if (!isFinal(parent.state)) open?.add(id)
+    if (open === undefined || open.size === 0) return false
+    this.#state.findOrCreate(job.queue).block(job)
+    return true
+  }
+
   /** Closes the link of an ended job to a child, if it is open. */
   #close(child: Job, { id, how }: Ending): void {
     if (child.state !== 'blocked' || !child.links?.open.has(id)) return

@@ -170,6 +170,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
 export class Links {
   /** That are in the store, by id. */
   readonly parents: Map<string, Job>
+  /** Ids of those that were, while this job lives. */
+  readonly gone: Set<string>
   /** In the order in which the links were made. */
   readonly children: Set<Job>
   /** The ids of those that it waits for. A restored job may wait for one that is not in the store. Empty: it is not blocked. */
@@ -180,6 +182,7 @@ export class Links {
   constructor(onDead: OnDead, before: Links | null = null) {
     this.onDead = onDead
     this.parents = before?.parents ?? new Map()
+    this.gone = before?.gone ?? new Set()
     this.children = before?.children ?? new Set()
   }
 }

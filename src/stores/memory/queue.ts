@@ -18,13 +18,18 @@ import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { IdIndex } from './id-index.ts'
 import { isFinal, type Job } from './job.ts'
-import { unlink } from './links.ts'
+import { hasLiveChild, unlink } from './links.ts'
 import { OnceKeys } from './once.ts'
 import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
 const MAX_FINISHED = CONTRACT.memory.finished
+
+/** Ms by which a claim is in the future at least if the clock was set back since. */
+const SET_BACK = 1000
+const LOOK_AT_HELD = CONTRACT.graph.look
+const MAX_HELD_LOOKS = 100
 
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
@@ -56,6 +61,8 @@ export class MemoryQueue {
     dead: new LinkedList<Job>(),
     cancelled: new LinkedList<Job>(),
   }
+  /** Done jobs that were kept long enough, but for children that may ask for their results; and when each is looked at again. */
+  readonly held = new Map<Job, number>()
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()
   readonly once = new OnceKeys()
@@ -192,10 +199,19 @@ export class MemoryQueue {
     this.running.append(job)
   }
 
-  /** Up to `limit` running jobs whose lease ended at or before `now`, the one that ended first at the head. */
+  /**
+   * Up to `limit` running jobs whose lease ended at or before `now`, the one that ended first at the head. Those that a clock claimed which
+   * was set back since count as claimed now.
+   */
   endedLeases(now: number, limit: number): Job[] {
     const ended: Job[] = []
-    for (let job = this.running.first; job !== null; job = job.next) if (job.leaseUntil <= now) ended.push(job)
+    for (let job = this.running.first; job !== null; job = job.next) {
+      if (job.startedAt > now + SET_BACK) {
+        job.leaseUntil -= job.startedAt - now
+        job.startedAt = now
+      }
+      if (job.leaseUntil <= now) ended.push(job)
+    }
     return ended.sort((a, b) => (byLease(a, b) ? -1 : 1)).slice(0, limit)
   }
 
@@ -206,20 +222,20 @@ export class MemoryQueue {
     this.waiting.putBack(job)
   }
 
-  /** A running job is to be tried again at its `dueAt`, or one that was blocked is due later. */
-  schedule(job: Job): void {
-    this.#leave(job)
-    job.state = 'scheduled'
-    this.scheduled.add(job)
-  }
-
-  /** A running job waits for others. */
+  /** A job that was running, or has just come back, waits for others. */
   block(job: Job): void {
     this.#leave(job)
     job.state = 'blocked'
     let before = this.blocked.last
     while (before !== null && before.place > job.place) before = before.prev
     this.blocked.insertAfter(before, job)
+  }
+
+  /** A running job is to be tried again at its `dueAt`, or one that was blocked is due later. */
+  schedule(job: Job): void {
+    this.#leave(job)
+    job.state = 'scheduled'
+    this.scheduled.add(job)
   }
 
   /** From any live state. */
@@ -292,11 +308,33 @@ export class MemoryQueue {
       const keep = this.#keep(state)
       const list = this.finished[state]
       while (expired < limit && list.first !== null && list.first.finishedAt + keep <= now) {
-        this.#forget(list.first)
+        this.#expire(list.first, now)
         expired++
       }
     }
+    this.#lookAtHeld(now)
     return expired
+  }
+
+  /** A done job whose child may ask for its result is known on, but in no list. */
+  #expire(job: Job, now: number): void {
+    if (job.state !== 'done' || !hasLiveChild(job)) this.#forget(job)
+    else {
+      this.#leave(job)
+      this.held.set(job, now + LOOK_AT_HELD)
+    }
+  }
+
+  /** Those that were held longest come first. */
+  #lookAtHeld(now: number): void {
+    let looks = 0
+    for (const [job, at] of this.held) {
+      // A later time is that of a clock that went back.
+      if (looks++ === MAX_HELD_LOOKS || (at > now && at <= now + LOOK_AT_HELD)) break
+      this.held.delete(job)
+      if (hasLiveChild(job)) this.held.set(job, now + LOOK_AT_HELD)
+      else this.#forget(job)
+    }
   }
 
   #holdKey(job: Job, key: string): void {
@@ -315,7 +353,7 @@ export class MemoryQueue {
     let before = list.last
     while (before !== null && before.finishedAt > job.finishedAt) before = before.prev
     list.insertAfter(before, job)
-    if (list.size > MAX_FINISHED && list.first !== null) this.#forget(list.first)
+    if (list.size > MAX_FINISHED && list.first !== null) this.#expire(list.first, job.finishedAt)
   }
 
   #leave(job: Job): void {
@@ -327,6 +365,7 @@ export class MemoryQueue {
 
   #forget(job: Job): void {
     this.#leave(job)
+    this.held.delete(job)
     this.#jobs.remove(job)
     unlink(job)
   }

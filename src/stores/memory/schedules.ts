@@ -39,7 +39,9 @@ export class Schedules {
       MOST_FORMER,
     )
     const { paused, lastAt, planned, nextAt } = kept
-    const plan = hasTimesOf(kept, declared) ? { planned, nextAt } : unplanned(now)
+    // A time that is due already fires first.
+    const stays = hasTimesOf(kept, declared) || (planned && nextAt !== null && nextAt <= now)
+    const plan = stays ? { planned, nextAt } : unplanned(now)
     const changed = { ...declared, job: copied(declared.job), ...seen(now), ...plan }
     this.#kept.set(declared.name, { ...changed, paused, lastAt, former })
     return 'changed'

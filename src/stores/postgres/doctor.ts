@@ -1,16 +1,27 @@
 /** What can be wrong with a PostgreSQL server and the schema of Millpond there: see `../doctor.ts`. */
 import { safeText } from '../../values/errors/safe-error.ts'
-import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
+import {
+  clockFinding,
+  countFindings,
+  type Finding,
+  leaseFinding,
+  looked,
+  notCounted,
+  type SchemaState,
+  STUCK,
+} from '../examination.ts'
 import { readSchema } from './connection/migrate.ts'
 import { Pg } from './connection/pg.ts'
 import { openPool } from './connection/pool.ts'
 import { examineHistory } from './doctor-history.ts'
-import { toMillpondError } from './errors.ts'
+import { stateOf, toMillpondError } from './errors.ts'
 import type { Patient } from './patient.ts'
 import { settingsOf } from './settings.ts'
 
 const OLDEST = 13
 const PATIENCE = 10_000
+/** Ms after which the server stops comparing counts with jobs, of which it reads all. */
+const COUNTING = 5000
 
 /** @throws StoreUnavailable, InvalidOption, DriverMissing */
 export async function examine(url: string): Promise<Finding[]> {
@@ -55,6 +66,7 @@ const CHECKS: readonly (readonly [string, Check])[] = [
   ['durability', durability],
   ['tables', tables],
   ['leases', leases],
+  ['counts', counts],
   ['rights', rights],
   ['clock', clock],
 ]
@@ -153,6 +165,33 @@ async function leases({ ask, schema }: Patient): Promise<Finding[]> {
   const [[count] = []] = await ask(`select count(*) from ${schema}.running
     where lease_until < extract(epoch from clock_timestamp()) * 1000 - ${STUCK}`)
   return [leaseFinding(Number(count))]
+}
+
+/** In one statement, which sees one state of the tables. */
+async function counts({ ask, schema }: Patient): Promise<Finding[]> {
+  const jobs = ['waiting', 'running', 'done', 'retired'].map(
+    (name) => `select queue, state, 1, 0 from ${schema}.${name}`,
+  )
+  const moves = ['totals', 'moves'].flatMap((name) => [
+    `select queue, becomes, 0, count from ${schema}.${name}`,
+    `select queue, was, 0, -count from ${schema}.${name}`,
+  ])
+  const compare = `select q.name, state, sum(counted), sum(there)
+    from (${[...jobs, ...moves].join(' union all ')}) as each(queue, state, there, counted)
+    join ${schema}.queues as q on q.id = each.queue where state not in ('new', 'gone')
+    group by q.name, state having sum(counted) <> sum(there) order by q.name, state`
+  const action = 'run the statement of docs/postgres.md, "Counts": it makes them right'
+  try {
+    const wrong = await ask(`set local statement_timeout = ${COUNTING}; ${compare}`)
+    const miscounts = wrong.map(([queue, state, counted, there]) => ({
+      ...{ queue: String(queue), state: String(state) },
+      ...{ counted: Number(counted), there: Number(there) },
+    }))
+    return countFindings(miscounts, () => action)
+  } catch (error) {
+    if (stateOf(error) !== '57014') throw error
+    return notCounted(`if stats and jobs disagree: ${action}`)
+  }
 }
 
 async function rights({ ask, schema }: Patient): Promise<Finding[]> {

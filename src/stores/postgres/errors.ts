@@ -23,9 +23,9 @@ const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   ['StoreFull', /^53100/],
   // Data or an index is corrupted.
   ['StoreCorrupt', /^XX00[12]/],
-  // The connection, the login, too many of them, the server's start or end; no such database, schema or function, or no
-  // right to it; a standby, which is read-only, has no unlogged tables and takes no such locks.
-  ['StoreUnavailable', /^(08|28|53|57P|3D000|3F000|42883|42501|25006|0A000|55000)/],
+  // The connection, the login, too many of them, the server's start or end, an unknown end of the call; no such database, schema or
+  // function, or no right to it; a standby, which is read-only, has no unlogged tables and takes no such locks.
+  ['StoreUnavailable', /^(08|28|53|57P|40003|3D000|3F000|42883|42501|25006|0A000|55000)/],
 ]
 
 /** The clients' own codes: the connection was lost, or could not be made. */
@@ -60,17 +60,22 @@ const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
     'the schema of Millpond is not there, or was made by another version: open the pond anew, which installs it',
   ],
   [
+    // Whatever language the server speaks.
     /^57014/,
-    /statement timeout/,
-    'the server gave the call up at its deadline, three quarters of `timeout`; nothing was changed. It had too much to do, or waited',
+    /./,
+    'the server gave the call up at its deadline, three quarters of `timeout`, or was told to. It had too much to do, or waited',
   ],
   [/^MP004/, /./, 'the claim took longer than half its lease and was undone: its jobs still wait'],
   [/^25006/, /./, 'the transaction or the server is read-only'],
+  [/^40003/, /./, 'the server does not know whether the call took effect'],
   [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
 ]
 const TLS_ADVICE =
   'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for ' +
   'the host of the URL; sslmode=disable goes without'
+
+/** `statement_completion_unknown`: neither done nor undone, as far as the server knows. */
+const UNKNOWN_END = '40003'
 
 /** SQLSTATE, or the client's own code; empty: it has none. */
 export function stateOf(error: unknown): string {
@@ -85,8 +90,12 @@ export function isAway(error: unknown): boolean {
   return CONNECTION.test(state) || /^(08|57P)/.test(state) || TERMINATED.test(messageOf(error))
 }
 
-/** Whether the call may have taken effect although there was no answer: the server was there when it was sent. */
+/**
+ * Whether the call may have taken effect although there was no answer, as the server was there when it was sent; or although it was
+ * refused, as the server does not know its end (40003).
+ */
 export function isLost(error: unknown): boolean {
+  if (stateOf(error) === UNKNOWN_END) return true
   return isAway(error) && !/^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT|57P03)/.test(stateOf(error))
 }
 
@@ -104,7 +113,7 @@ export function isElsewhere(error: unknown): boolean {
  */
 export function isUndone(error: unknown): boolean {
   return (
-    /^(40|26000)/.test(stateOf(error)) ||
+    /^(40(?!003)|26000)/.test(stateOf(error)) ||
     (isError(error) && 'routine' in error && error.routine === 'RevalidateCachedQuery')
   )
 }

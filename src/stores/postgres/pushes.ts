@@ -27,6 +27,8 @@ interface Push {
 export type Pushes = Batcher<Push, PushOutcome[]>
 
 export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
+  const shared: Send = (call, values) => calls.shared(call, values)
+  const half: Send = (call, values) => calls.shared(call, values, true)
   const lanes = new Lanes<Push, PushOutcome[]>(calls, namesOf, ({ jobs, whole }, lane, deadline) =>
     pushAll(jobs, whole, (call, values) => calls.alone(call, values, lane, deadline)),
   )
@@ -39,10 +41,6 @@ export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
     { items: UNLIMITED, bytes: UNLIMITED, calls: UNLIMITED },
   )
   return batcher
-
-  function shared(call: string, values: readonly unknown[]): Promise<string[] | null> {
-    return calls.shared(call, values)
-  }
 
   async function pushTogether(pushes: readonly Push[]): Promise<(PushOutcome[] | Error)[]> {
     try {
@@ -65,10 +63,10 @@ export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
   }
 
   /** A job that waits for a stranger's transaction is answered with `later`; it holds up no other one. */
-  async function pushEach(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+  async function pushEach(jobs: readonly NewJob[], send = shared): Promise<PushOutcome[]> {
     const outcomes = new Map<NewJob, PushOutcome>()
     const free = lanes.isEmpty ? jobs : parted(jobs, outcomes)
-    for (const [at, outcome] of (await pushFree(free)).entries()) outcomes.set(free[at] as NewJob, outcome)
+    for (const [at, outcome] of (await pushFree(free, send)).entries()) outcomes.set(free[at] as NewJob, outcome)
     return jobs.map((job) => outcomes.get(job) as PushOutcome)
   }
 
@@ -77,8 +75,10 @@ export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
     const waiting = new Map<Promise<void>, NewJob[]>()
     const free: NewJob[] = []
     for (const job of jobs) {
-      const before = lanes.before({ jobs: [job], whole: false })
-      if (before === undefined) free.push(job)
+      const push = { jobs: [job], whole: false }
+      const before = lanes.before(push)
+      if (before === undefined && lanes.isSuspect(push)) outcomes.set(job, later(job, lanes.send(push), 0))
+      else if (before === undefined) free.push(job)
       else waiting.set(before, [...(waiting.get(before) ?? []), job])
     }
     for (const [before, group] of waiting) {
@@ -88,21 +88,21 @@ export function pushesOf(calls: Calls, notifier: Notifier): Pushes {
     return free
   }
 
-  async function pushFree(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+  async function pushFree(jobs: readonly NewJob[], send: Send): Promise<PushOutcome[]> {
     if (jobs.length === 0) return []
     try {
-      return await pushAll(jobs, false, shared)
+      return await pushAll(jobs, false, send)
     } catch (error) {
       if (!isHeld(error)) throw error
       if (jobs.length === 1) return [later(jobs[0] as NewJob, lanes.send({ jobs, whole: false }), 0)]
     }
     const middle = Math.ceil(jobs.length / 2)
     // One half after the other, so that they do not overtake each other.
-    const first = await pushEach(jobs.slice(0, middle))
+    const first = await pushEach(jobs.slice(0, middle), half)
     const second = jobs.slice(middle)
     const failed = (error: unknown) =>
       second.map(({ id }): PushOutcome => ({ status: 'failed', id, error: failure(error) }))
-    return [...first, ...(await pushEach(second).catch(failed))]
+    return [...first, ...(await pushEach(second, half).catch(failed))]
   }
 
   async function pushAll(jobs: readonly NewJob[], whole: boolean, send: Send): Promise<PushOutcome[]> {

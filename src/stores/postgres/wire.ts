@@ -9,6 +9,7 @@ import type {
   Entry,
   Hold,
   HoldOutcome,
+  JobOutcome,
   JobRecord,
   NewEntry,
   NewJob,
@@ -151,6 +152,15 @@ type Rarely = 'unique' | 'waitsFor' | 'onDead' | 'journal' | 'parked'
 export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'error' | 'log' | Rarely | 'entries'> & {
   data: string
 } & { [Name in Rarely]?: JobRecord[Name] | null } & Record<'progress' | 'result' | 'error' | 'log', string | null>
+
+/** An outcome, with its result as a tagged text. */
+export type TaggedOutcome = Omit<JobOutcome, 'result' | 'error'> & Record<'result' | 'error', string | null>
+
+export const storedOutcomeFrom = ({ result, error, ...outcome }: TaggedOutcome): JobOutcome => ({
+  ...outcome,
+  result: orNull(result, untagged),
+  error: orNull(error, storedErrorFromJson),
+})
 
 /** For `restore`. */
 export function taggedFrom({ data, progress, result, error, log, journal: _, ...job }: JobRecord) {

@@ -9,8 +9,6 @@ export interface StoreContext extends Traffic {
   limitedPush: Promise<unknown>
 }
 
-export const isClosed = ({ links }: StoreContext): boolean => links.out.isClosed
-
 /** What RabbitMQ has of the queue, and what it sent here before that. Exact while nobody pushes or claims. */
 export async function waitingIn(context: StoreContext, queue: string): Promise<number> {
   const { queues, names, topology, settings } = context

@@ -50,12 +50,6 @@ export const blocked = (where: string, reason: string): MillpondError =>
     `RabbitMQ takes no messages until its alarm (${reason}) is over; nothing of the call was stored: ${where}`,
   )
 
-export const refused = (where: string): MillpondError =>
-  new MillpondError(
-    'StoreFull',
-    `a length limit of RabbitMQ refused a job that came back; raise it or drain the queue: ${where}`,
-  )
-
 export const tooLarge = (where: string): MillpondError =>
   new MillpondError(
     'PayloadTooLarge',

@@ -19,7 +19,7 @@ import type { ClaimRequest, Hold } from '../../values/jobs/records.ts'
 import type { Totals } from '../../values/operations/requests.ts'
 import { isError } from '../../values/runtime/realms.ts'
 import { StandingChannel } from './connection/standing-channel.ts'
-import { isDenied, refused, toMillpondError } from './errors.ts'
+import { isDenied, toMillpondError } from './errors.ts'
 import { FOREIGN, HEADER, type Line, priorityOf } from './names.ts'
 import { sendBack, type Traffic } from './traffic.ts'
 import { type Arrived, arrivedOf, copyOf } from './wire.ts'
@@ -38,11 +38,13 @@ export interface Delivery extends Arrived {
   /** By our clock; 0: not claimed. */
   leaseUntil: number
   /** By `performance.now()`. Later for one that waits here for its next attempt. */
-  readonly arrivedAt: number
+  arrivedAt: number
   /** It is being moved, or its claim is being ended. */
   isEnding: boolean
   /** What becomes of the message when its claim ends. */
   after: AfterClaim
+  /** Its copy, which came before the claim has ended. Nobody gets it before: if the end is in doubt, both are lost. */
+  copy?: Delivery
 }
 
 /** RabbitMQ forgets it or gives it to anybody; the claim holds on; or, as a number, it waits here for so many ms. */
@@ -75,9 +77,9 @@ export class Source {
   /** Of the queue of another program, so that what happens to that queue does not end the claims of our jobs. */
   readonly #foreign: StandingChannel<Channel>
   readonly #consumers = new Set<Consumer>()
-  /** Not acknowledged, in the order of delivery, by tag: foreign ones by its negative. */
-  readonly #deliveries = new Map<number, Delivery>()
-  /** The latest of each job. While a job is moved, its copy may come before the message that it replaces is acknowledged. */
+  /** Not acknowledged, in the order of delivery. */
+  readonly #deliveries = new Set<Delivery>()
+  /** One of each job. */
   readonly #byId = new Map<string, Delivery>()
   readonly #ready = new Set<Delivery>()
   /** What claims that are under way would take, and what the last ones left open, by worker. */
@@ -99,7 +101,7 @@ export class Source {
   }
 
   get held(): Delivery[] {
-    return [...this.#deliveries.values()].filter(({ leaseUntil }) => leaseUntil > 0)
+    return [...this.#deliveries].filter(({ leaseUntil }) => leaseUntil > 0)
   }
 
   /** How many jobs were delivered and not claimed. @throws StoreUnavailable, Closed */
@@ -151,7 +153,6 @@ export class Source {
    * it stored anything, they hold as before. If it may have stored something, the connection is closed.
    * @param act resolves to what is said of each
    * @returns `stale`: it does not hold, another call ends it, or it was lost meanwhile
-   * @throws StoreFull where a limit refuses some of them: they hold as before, the others have ended
    */
   async end<Item extends Hold, Outcome>(
     items: readonly Item[],
@@ -172,9 +173,7 @@ export class Source {
     })
     const ended = await this.#acknowledge(held.map(({ delivery }) => delivery))
     if (this.#consumers.size === 0) this.#traffic.bells.ring('work', this.queue)
-    const kept = held.filter(({ delivery }) => delivery.after === 'keep')
-    for (const { delivery } of kept) delivery.isEnding = false
-    if (kept.length > 0) throw refused(this.#traffic.settings.where)
+    for (const { delivery } of held) if (delivery.after === 'keep') delivery.isEnding = false
     return found.map((each) => (each !== undefined && ended.has(each.delivery) ? outcomeOf(each) : 'stale'))
   }
 
@@ -206,7 +205,7 @@ export class Source {
       await each.opened
       while (!(await this.#cancel(each, performance.now() > end))) await sleep(1)
     }
-    for (const each of this.#deliveries.values()) if (each.leaseUntil === 0 && !each.isEnding) this.#ready.add(each)
+    for (const each of this.#deliveries) if (each.leaseUntil === 0 && !each.isEnding) this.#ready.add(each)
     await this.#putBack(Number.POSITIVE_INFINITY)
   }
 
@@ -269,22 +268,28 @@ export class Source {
       this.#consumers.delete(consumer)
       return
     }
-    const { queues, now, bells } = this.#traffic
+    const { queues, now } = this.#traffic
     const arrived = arrivedOf(message, consumer.line, queues.of(this.queue).values, now())
     const arrivedAt = performance.now()
     const delivery: Delivery = { ...arrived, consumer, leaseUntil: 0, arrivedAt, isEnding: false, after: 'forget' }
     const { id } = delivery.job
     const before = this.#byId.get(id)
-    this.#deliveries.set(keyOf(delivery), delivery)
+    this.#deliveries.add(delivery)
     consumer.unacked++
     // It was pushed twice, since the answer to the first push was lost.
-    if (before !== undefined && !before.isEnding) {
+    if (before !== undefined && (!before.isEnding || before.copy !== undefined)) {
       this.#acknowledge([delivery]).catch(() => undefined)
       return
     }
-    this.#byId.set(id, delivery)
+    if (before === undefined) this.#offer(delivery)
+    else before.copy = delivery
+  }
+
+  #offer(delivery: Delivery): void {
+    if (!this.#deliveries.has(delivery)) return
+    this.#byId.set(delivery.job.id, delivery)
     this.#ready.add(delivery)
-    bells.ring('work', this.queue)
+    this.#traffic.bells.ring('work', this.queue)
     this.#watch()
   }
 
@@ -301,13 +306,14 @@ export class Source {
     const [{ isForeign } = { isForeign: undefined }] = deliveries
     if (isForeign === undefined) return []
     return this.#channelOf(isForeign).run(async (channel) => {
-      const over = new Set(deliveries.filter((each) => this.#isOpen(each) && each.after !== 'keep'))
-      for (const delivery of over) {
+      const open = deliveries.filter((each) => this.#deliveries.has(each))
+      const done = open.filter(({ after }) => after === 'forget')
+      for (const delivery of open) {
+        if (delivery.after === 'keep') continue
         if (typeof delivery.after === 'number') this.#again(delivery, delivery.after)
         else this.#forget(delivery)
         if (delivery.after === 'giveBack') channel.nack(delivery.message, false, true)
       }
-      const done = [...over].filter(({ after }) => after === 'forget')
       const messages = done.map(({ message }) => message).sort((a, b) => tagOf(a) - tagOf(b))
       // Those before which none is open are acknowledged as one.
       const oldest = this.#oldest(isForeign)
@@ -316,13 +322,13 @@ export class Source {
       if (last !== undefined) channel.ack(last, true)
       for (const message of messages.slice(first.length)) channel.ack(message)
       await channel.prefetch(1)
-      return [...over]
+      return open
     })
   }
 
   /** The tag of the oldest open delivery of a channel. */
   #oldest(isForeign: boolean): number {
-    for (const each of this.#deliveries.values()) if (each.isForeign === isForeign) return tagOf(each.message)
+    for (const each of this.#deliveries) if (each.isForeign === isForeign) return tagOf(each.message)
     return Number.POSITIVE_INFINITY
   }
 
@@ -330,40 +336,21 @@ export class Source {
     return isForeign ? this.#foreign : this.#channel
   }
 
-  /** It waits here for its next attempt. */
+  /** It waits here for its next attempt. A busy worker gets time to claim it: RabbitMQ does not know of its attempts. */
   #again(delivery: Delivery, delay: number): void {
     const { job } = delivery
     const stay = Math.min(delay, LONGEST_STAY)
-    const claim = { attempt: job.attempt + 1, fence: job.fence + 1, dueAt: this.#traffic.now() + stay }
-    // A busy worker gets time to claim it: RabbitMQ does not know of its attempts.
-    const arrivedAt = performance.now() + stay + LONGEST_STAY
-    const next: Delivery = {
-      ...delivery,
-      job: { ...job, ...claim },
-      arrivedAt,
-      leaseUntil: 0,
-      isEnding: false,
-      after: 'forget',
-    }
-    this.#deliveries.set(keyOf(next), next)
-    this.#byId.set(job.id, next)
-    const due = (): void => {
-      if (!this.#isOpen(next)) return
-      this.#ready.add(next)
-      this.#traffic.bells.ring('work', this.queue)
-      this.#watch()
-    }
-    setTimeout(due, stay).unref()
-  }
-
-  #isOpen(delivery: Delivery): boolean {
-    return this.#deliveries.get(keyOf(delivery)) === delivery
+    delivery.job = { ...job, attempt: job.attempt + 1, fence: job.fence + 1, dueAt: this.#traffic.now() + stay }
+    delivery.arrivedAt = performance.now() + stay + LONGEST_STAY
+    Object.assign(delivery, { leaseUntil: 0, isEnding: false, after: 'forget' })
+    setTimeout(() => this.#offer(delivery), stay).unref()
   }
 
   #forget(delivery: Delivery): void {
-    this.#deliveries.delete(keyOf(delivery))
+    this.#deliveries.delete(delivery)
     if (this.#byId.get(delivery.job.id) === delivery) this.#byId.delete(delivery.job.id)
     delivery.consumer.unacked--
+    if (delivery.copy !== undefined) this.#offer(delivery.copy)
   }
 
   /** Once nobody has wanted more for a while, the consumers rest, and jobs that nobody has claimed for as long go back. */
@@ -431,7 +418,7 @@ export class Source {
       await this.#acknowledge(parked)
     } catch (error) {
       this.#closeIfInDoubt(error)
-      for (const each of parked.filter((delivery) => this.#isOpen(delivery))) {
+      for (const each of parked.filter((delivery) => this.#deliveries.has(delivery))) {
         this.#ready.add(each)
         each.isEnding = false
       }
@@ -447,7 +434,7 @@ export class Source {
   #lost(why: Error | undefined, isForeign: boolean): void {
     const { lost, settings, bells } = this.#traffic
     const queue = this.queue
-    const gone = [...this.#deliveries.values()].filter((each) => each.isForeign === isForeign)
+    const gone = [...this.#deliveries].filter((each) => each.isForeign === isForeign)
     for (const { job, leaseUntil } of gone) {
       if (leaseUntil === 0) continue
       this.totals.lost++
@@ -465,6 +452,5 @@ export class Source {
   }
 }
 
-const keyOf = ({ isForeign, message }: Delivery): number => (isForeign ? -tagOf(message) : tagOf(message))
 const tagOf = ({ fields }: ConsumeMessage): number => fields.deliveryTag
 const hasFree = ({ prefetch, unacked }: Consumer): boolean => prefetch > unacked

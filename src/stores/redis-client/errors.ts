@@ -61,6 +61,10 @@ export function toMillpondError(error: unknown, where: string): MillpondError {
   return new MillpondError(code, text, { cause: error })
 }
 
+/** Where the connection ended before the client could read it. */
+export const tooLong = (where: string): MillpondError =>
+  toMillpondError(new Error('Protocol error: invalid bulk length'), where)
+
 export function closed(): MillpondError {
   return new MillpondError('Closed', 'The Redis store is closed; open a new one to go on.')
 }

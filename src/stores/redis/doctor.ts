@@ -1,12 +1,23 @@
 /** What can be wrong with a Redis server: see `../doctor.ts`. */
 import { safeText } from '../../values/errors/safe-error.ts'
-import { clockFinding, type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
+import {
+  clockFinding,
+  countFindings,
+  type Finding,
+  leaseFinding,
+  looked,
+  notCounted,
+  type SchemaState,
+  STUCK,
+} from '../examination.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient } from '../redis-client/client.ts'
+import { chunks } from './chunks.ts'
 import { Calls } from './connection/calls.ts'
 import { evicting, fieldOf, isTooOld, mastersOf } from './connection/server.ts'
 import { type Settings, storeSettings } from './settings.ts'
 import { dataVersion } from './version.ts'
+import { numberIn } from './wire.ts'
 
 /** Of `maxmemory`, from which on pushes will soon be refused. */
 const NEARLY_FULL = 0.85
@@ -30,6 +41,7 @@ export async function examine(url: string): Promise<Finding[]> {
       check('memory', () => memory(server)),
       check('replicas', () => replicas(server)),
       check('leases', () => leases(server)),
+      check('counts', () => counts(server)),
       check('clock', () => clock(server)),
       check('rights', () => rights(server)),
     ])
@@ -209,6 +221,47 @@ async function leases({ calls, settings }: Server): Promise<Finding[]> {
     over += Number(await calls.command('zcount', `${start}${queue}:running`, '-inf', Date.now() - STUCK))
   }
   return [leaseFinding(over)]
+}
+
+/**
+ * Queues, and pages of waiting jobs, of which the counts are compared with the jobs: in one step of the server. Per queue: `waiting` as
+ * counted, the entries of its pages, 17 bytes each, and the sizes of its other lists. Nothing, where there is more.
+ */
+const COUNTS = `
+local function key(queue, name) return KEYS[1] .. queue .. ':' .. name end
+local queues, pages = redis.call('SMEMBERS', KEYS[1] .. 'queues'), 0
+if #queues > 1000 then return {} end
+for _, queue in ipairs(queues) do pages = pages + redis.call('HLEN', key(queue, 'pages')) end
+if pages > 2000 then return {} end
+local out = { redis.call('HLEN', KEYS[1] .. 'jobs') }
+for _, queue in ipairs(queues) do
+  local entries, others = 0, 0
+  for _, page in ipairs(redis.call('HVALS', key(queue, 'pages'))) do entries = entries + #page / 17 end
+  for name in string.gmatch('awaiting scheduled running done dead cancelled', '%S+') do
+    others = others + redis.call('ZCARD', key(queue, name))
+  end
+  local waiting = tonumber(redis.call('HGET', key(queue, 'queue'), 'waiting')) or 0
+  out[#out + 1], out[#out + 2], out[#out + 3], out[#out + 4] = queue, waiting, entries, others
+end
+return out`
+
+async function counts({ calls, settings }: Server): Promise<Finding[]> {
+  const start = `{${settings.prefix}}:`
+  const answer = await calls.command('eval', COUNTS, 1, start)
+  const [stored, ...values]: unknown[] = Array.isArray(answer) ? answer : []
+  if (stored === undefined)
+    return notCounted('look anew when fewer jobs wait, or compare millpond stats and millpond jobs')
+  const queues = chunks(values, 4).map(([name, counted, there, others]) => ({
+    ...{ queue: String(name), state: 'waiting', counted: numberIn(counted), there: numberIn(there) },
+    all: numberIn(there) + numberIn(others),
+  }))
+  const wrong = queues.filter(({ counted, there }) => counted !== there)
+  const found = countFindings(wrong, ({ queue, there }) => `HSET ${start}${queue}:queue waiting ${there}`)
+  const listed = queues.reduce((sum, { all }) => sum + all, 0)
+  if (stored === listed) return found
+  const text = `${stored} jobs are stored, and the lists of the queues have ${listed}`
+  const action = 'find out who changed or removed keys of the pond; restore a snapshot'
+  return [...found.filter(({ level }) => level !== 'ok'), { check: 'counts', level: 'problem', text, action }]
 }
 
 async function clock({ calls }: Server): Promise<Finding[]> {

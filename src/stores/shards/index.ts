@@ -69,6 +69,15 @@ function operationsOf(members: Members): Operations {
     bulk: (input) => of(input).call((operations) => operations.bulk(input)),
 
     find: (input) => members.byId(input.ids.length, (operations) => operations.find(input)),
+    async outcomes(input) {
+      let answered = input.ids.length
+      const found = await members.byId(input.ids.length, async (operations) => {
+        const outcomes = await operations.outcomes(input)
+        answered = Math.min(answered, outcomes.length)
+        return outcomes
+      })
+      return found.slice(0, answered)
+    },
     cancel: (input) => members.byId(input.ids.length, (operations) => operations.cancel(input)),
     update: (input) => members.byId(input.items.length, (operations) => operations.update(input)),
     entries: (input) => members.byId(input.items.length, (operations) => operations.entries(input)),

@@ -1,6 +1,6 @@
 /** What people and tools see: memory and the durable store as one. */
 import type { Input, Output } from '../../store.ts'
-import type { JobRecord, JobState } from '../../values/jobs/records.ts'
+import type { JobOutcome, JobRecord, JobState } from '../../values/jobs/records.ts'
 import { JOB_STATES } from '../../values/jobs/records.ts'
 import { cursorFields, cursorOf } from '../../values/operations/cursor.ts'
 import type { Listed, ListedRecord, QueueStats, Totals } from '../../values/operations/requests.ts'
@@ -10,7 +10,9 @@ import { ownerOf } from './names.ts'
 import type { Spill } from './spill.ts'
 import { NONE, TAKER, waiting } from './spilled-queue.ts'
 
-type Next<Name extends 'find' | 'list' | 'groups' | 'stats' | 'ahead'> = (input: Input<Name>) => Promise<Output<Name>>
+type Next<Name extends 'find' | 'outcomes' | 'list' | 'groups' | 'stats' | 'ahead'> = (
+  input: Input<Name>,
+) => Promise<Output<Name>>
 
 /** As the job is seen from here. One that a take has claimed waits. */
 function seen(record: JobRecord): JobRecord {
@@ -32,6 +34,29 @@ export async function find(spill: Spill, { ids }: Input<'find'>, next: Next<'fin
 }
 
 const seenOrNull = (record: JobRecord | null | undefined): JobRecord | null => (record ? seen(record) : null)
+
+/** What is in the durable store has not ended: what runs there is on its way back. */
+export async function outcomes(
+  spill: Spill,
+  { ids }: Input<'outcomes'>,
+  next: Next<'outcomes'>,
+): Promise<(JobOutcome | null)[]> {
+  const { durable, exclusion } = spill.stores
+  if (spill.queues.size === 0) return next({ ids })
+  return exclusion.change(async () => {
+    const own = await next({ ids })
+    const left = own.flatMap((outcome, at) => (outcome === null ? (ids[at] ?? []) : []))
+    if (left.length === 0) return own
+    const found = await durable.operations.outcomes({ ids: left })
+    const there = new Map(found.map((outcome, at) => [left[at], outcome]))
+    const end = own.findIndex((outcome, at) => outcome === null && !there.has(ids[at]))
+    return own.slice(0, end < 0 ? own.length : end).map((outcome, at) => {
+      const other = there.get(ids[at]) ?? null
+      if (outcome !== null || other === null) return outcome
+      return { ...other, queue: ownerOf(other.queue), state: other.state === 'running' ? 'waiting' : other.state }
+    })
+  })
+}
 
 /** Of each priority, jobs in memory come before those in the durable store. */
 export async function ahead(spill: Spill, { id }: Input<'ahead'>, next: Next<'ahead'>): Promise<number | null> {

@@ -15,7 +15,7 @@ import { MillpondError } from '../../values/errors/errors.ts'
 import { lacking } from '../../values/operations/capabilities.ts'
 import { around } from '../around.ts'
 import type { MemoryState } from '../memory/state.ts'
-import { ahead, find, groups, list, stats } from './both.ts'
+import { ahead, find, groups, list, outcomes, stats } from './both.ts'
 import { bulk } from './bulk.ts'
 import { cancel, remove, requeue, restore, update } from './changes.ts'
 import { claim } from './claim.ts'
@@ -41,7 +41,7 @@ type Handlers = {
 
 /** What is not here is of memory alone: claims are all there. */
 const HANDLERS: Handlers = {
-  ...{ push, claim, sweep, find, list, groups, stats, ahead, cancel, update, requeue, remove, bulk, restore },
+  ...{ push, claim, sweep, find, outcomes, list, groups, stats, ahead, cancel, update, requeue, remove, bulk, restore },
   relatives: () => Promise.reject(lacking(NAMED, 'graphs', 'relatives')),
   journal: () => Promise.reject(lacking(NAMED, 'steps', 'steps')),
   entries: () => Promise.reject(lacking(NAMED, 'steps', 'steps')),

@@ -1,11 +1,20 @@
-/** What can be wrong with an SQLite file: see `../doctor.ts`. Reads alone, on a connection of its own. */
+/** What can be wrong with an SQLite file: see `../doctor.ts`. Changes nothing, on a connection of its own. */
 import { existsSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import { MillpondError } from '../../values/errors/errors.ts'
-import { type Finding, leaseFinding, looked, type SchemaState, STUCK } from '../examination.ts'
+import {
+  countFindings,
+  type Finding,
+  leaseFinding,
+  looked,
+  MOST_COUNTED,
+  notCounted,
+  type SchemaState,
+  STUCK,
+} from '../examination.ts'
 import { type Database, openDatabase } from './connection/database.ts'
 import { readSchema } from './connection/migrate.ts'
-import { columnOf, integer, text } from './connection/values.ts'
-import { isCorrupt, toMillpondError } from './errors.ts'
+import { columnOf, integer, type Row, text } from './connection/values.ts'
+import { isBusy, isCorrupt, toMillpondError } from './errors.ts'
 import { openedBy } from './openers.ts'
 import { type Settings, settingsOf } from './settings.ts'
 
@@ -29,10 +38,12 @@ export async function examine(url: string): Promise<Finding[]> {
     const check = (name: string, look: () => Finding[]) => looked(name, look, why)
     const all = await Promise.all([
       check('version', () => versions(db)),
+      check('writes', () => writes(db, why)),
       check('durability', () => durability(settings)),
       check('tables', () => tables(db)),
       check('integrity', () => integrity(db, settings)),
       check('leases', () => leases(db)),
+      check('counts', () => counts(db)),
       check('bloat', () => bloat(db, settings)),
       check('fileSystem', () => fileSystem(settings)),
       check('libraries', () => libraries(settings)),
@@ -100,6 +111,24 @@ function versions(db: Database): Finding[] {
   ]
 }
 
+/** By a write that is rolled back: the mode of a file says nothing of its file system, nor of root. */
+function writes(db: Database, why: (error: unknown) => string): Finding[] {
+  try {
+    db.exec('pragma query_only = off; begin immediate; create table millpond_doctor (n)')
+  } catch (error) {
+    // Another one writes, so the file can be written.
+    if (!isBusy(error)) {
+      const text = `the file cannot be written, so it takes no job: ${why(error)}`
+      const action = 'let this user write file and folder, and mount the file system for writing'
+      return [{ check: 'writes', level: 'problem', text, action }]
+    }
+  } finally {
+    if (db.isTransaction) db.exec('rollback')
+    db.exec('pragma query_only = on')
+  }
+  return [{ check: 'writes', level: 'ok', text: 'the file can be written' }]
+}
+
 function durability({ sync }: Settings): Finding[] {
   if (sync === 'full')
     return [{ check: 'durability', level: 'ok', text: 'sync=full: what is acknowledged is on the disk' }]
@@ -151,6 +180,27 @@ function leases(db: Database): Finding[] {
     .prepare("select count(*) as n from millpond_jobs where state = 'running' and lease_until < ?")
     .get(limit)
   return [leaseFinding(integer(columnOf(row, 'n')))]
+}
+
+const MISCOUNTED = `
+  with counted as (select queue, name as state, count from millpond_counts where kind = 'state'),
+    there as (select queue, state, count(*) as count from millpond_jobs group by queue, state)
+  select queue, state, ifnull(counted.count, 0) as counted, ifnull(there.count, 0) as there
+  from counted full join there using (queue, state) where counted <> there order by queue, state`
+
+/** In one statement, which sees one state of the file. */
+function counts(db: Database): Finding[] {
+  const many = db.prepare('select 1 from millpond_jobs limit 1 offset ?').get(MOST_COUNTED) !== undefined
+  const action = 'run the statement of docs/sqlite.md, "Emptied tables", in the file: it counts anew'
+  if (many) return notCounted(`if stats and jobs disagree: ${action}`)
+  const wrong = db.prepare(MISCOUNTED).all() as Row[]
+  const miscounts = wrong.map((row) => ({
+    queue: text(row.queue),
+    state: text(row.state),
+    counted: integer(row.counted),
+    there: integer(row.there),
+  }))
+  return countFindings(miscounts, () => action)
 }
 
 function bloat(db: Database, { path }: Settings): Finding[] {

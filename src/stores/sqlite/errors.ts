@@ -59,6 +59,7 @@ function codeOf(error: unknown): ErrorCode {
 }
 
 export const isFull = (error: unknown): boolean => codeOf(error) === 'StoreFull'
+export const isBusy = (error: unknown): boolean => codeOf(error) === 'StoreBusy'
 export const isCorrupt = (error: unknown): boolean => codeOf(error) === 'StoreCorrupt'
 
 /** The extended result code of an error of node:sqlite, or null. */

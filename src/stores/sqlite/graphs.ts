@@ -63,7 +63,7 @@ export function standingOf(
     const { queue, state } = parent ?? {}
     if (queue !== undefined) standing.queues.add(queue)
     const hasEnded = state !== undefined && isFinal(state)
-    links.set(parent?.seq ?? unknown?.(id) ?? 0, hasEnded ? 0 : openOf(onDead))
+    links.set(parent?.seq ?? unknown?.(id) ?? 0, hasEnded ? -openOf(onDead) : openOf(onDead))
     if (!hasEnded) standing.isBlocked = true
     else if (state !== 'done' && onDead === 'cancel') {
       standing.failed ??= { id: own(id), end: state === 'dead' ? 'dead' : 'cancelled' }
@@ -133,7 +133,7 @@ export function listStanding(
     if (hasEnded && parent.state !== 'done' && onDead !== 'run') return undefined
     if (!hasEnded) waits[child] = 1
     queues.add(parent.queue)
-    links.push([parent.seq, child, hasEnded ? 0 : openOf(onDead)])
+    links.push([parent.seq, child, hasEnded ? -openOf(onDead) : openOf(onDead)])
   }
   return {
     ...{ waits, queues },
@@ -162,4 +162,14 @@ export function awaitJob({ statements, queues }: StoreContext, id: string): numb
   queues.write()
   statements.run('graphs/await_all')
   return integer(statements.get('graphs/awaited', { id })?.node)
+}
+
+/** Jobs have come back, all of a call: they wait for those of their parents that live. */
+export function blockAgain({ statements, queues }: StoreContext, seqs: readonly number[]): void {
+  if (seqs.length === 0) return
+  const children = JSON.stringify(seqs)
+  if (statements.run('graphs/reopen', { children }) === 0) return
+  for (const { queue } of statements.all('graphs/block_again', { children })) {
+    queues.findOrCreate(text(queue)).move('waiting', 'blocked')
+  }
 }

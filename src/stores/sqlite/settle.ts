@@ -58,6 +58,12 @@ export class Endings {
     for (const row of rows) this.#linked.set(text(row.id), row)
   }
 
+  /** Its place, if it has children. */
+  parent(id: string): number | undefined {
+    const row = this.#linked.get(id)
+    return row !== undefined && flag(row.has_children) ? integer(row.seq) : undefined
+  }
+
   /** @param isKept whether its row stays */
   ended(id: string, state: FinalState, isKept: boolean): void {
     this.#end(id, state, !isKept)
@@ -137,11 +143,11 @@ interface Link {
   open: number
 }
 
-type Range = readonly [parent: number, after: number, until: number]
+type Range = readonly [parent: number, after: number, until: number, id: string]
 
 /** `looked`: the ranges whose links were looked at, all of them. `left`: those of which more links may be left. */
 function look({ statements }: StoreContext, ended: readonly Ended[], budget: Budget) {
-  const ranges = ended.map(({ parent, after, until }): Range => [parent, after, until])
+  const ranges = ended.map(({ parent, after, until, id }): Range => [parent, after, until, id])
   const limit = budget.left
   const rows = statements.all('graphs/children', { ended: JSON.stringify(ranges), limit })
   budget.left -= rows.length
@@ -154,7 +160,7 @@ function look({ statements }: StoreContext, ended: readonly Ended[], budget: Bud
   const left = last === undefined ? [] : ended.slice(ended.indexOf(last.of))
   for (const one of left) looked.delete(one)
   if (last !== undefined) {
-    looked.set(last.of, [last.of.parent, last.of.after, last.child])
+    looked.set(last.of, [last.of.parent, last.of.after, last.child, last.of.id])
     last.of.after = last.child
   }
   return { looked, left, links }
@@ -170,12 +176,12 @@ function close(context: StoreContext, looked: ReadonlyMap<Ended, Range>, links: 
   const closing = rangesOf(({ end }) => end !== 'gone')
   const dropping = rangesOf(({ isGone }) => isGone)
   if (closing !== null) statements.run('graphs/close', { ended: closing })
-  if (dropping !== null) statements.run('graphs/drop', { ended: dropping })
+  if (dropping !== null) for (const name of ['gone', 'drop']) statements.run(`graphs/${name}`, { ended: dropping })
   const failed = new Map<Ended, { end: 'dead' | 'cancelled' | 'removed'; children: number[] }>()
   const free: number[] = []
   for (const { of, child, open } of links) {
     const { end } = of
-    if (open === 0 || end === 'gone') continue
+    if (open <= 0 || end === 'gone') continue
     if (end === 'done' || open === 2) {
       free.push(child)
       continue
@@ -230,6 +236,7 @@ function release({ statements, queues, now }: StoreContext, children: readonly n
 function forgetChildren({ statements }: StoreContext, children: readonly number[]): void {
   if (children.length === 0) return
   const rows = statements.all('graphs/forget', { children: JSON.stringify(children) })
+  statements.run('graphs/forget_gone', { children: JSON.stringify(children) })
   for (const node of new Set(rows.map(({ parent }) => integer(parent)))) {
     if (node < 0) statements.run('graphs/unawaited', { node })
   }
@@ -242,15 +249,51 @@ export function shrink(statements: Statements): void {
   for (const name of ['shrink', 'over']) statements.run(`graphs/${name}`)
 }
 
-/** Before a sweep removes jobs that were kept long enough. */
+/**
+ * Before a sweep removes jobs that were kept long enough.
+ * @returns how many stay, as a live child may ask for their results: they are in no list from now on
+ */
 export function expiring(
   { statements, now }: StoreContext,
   queue: Queue,
   of: { state: FinalState; limit: number },
   endings: Endings,
-): void {
-  if (!queue.settings.usesGraphs) return
+): number {
+  if (!queue.settings.usesGraphs) return 0
   const ids = statements.all('graphs/expiring', { queue: queue.name, now, ...of }).map(({ id = null }) => text(id))
   endings.look(queue, ids)
-  for (const id of ids) endings.removed(id, false)
+  let held = 0
+  for (const id of ids) {
+    const seq = of.state === 'done' ? endings.parent(id) : undefined
+    const child = seq === undefined ? undefined : liveChild(statements, seq, 0)
+    if (seq === undefined || child === undefined) endings.removed(id, false)
+    else {
+      statements.run('graphs/hold', { seq, child, now })
+      statements.run('graphs/unlist', { seq })
+      held++
+    }
+  }
+  return held
+}
+
+/** Removes jobs that were held for children of which none is live any more. */
+export function lookAtHeld(context: StoreContext, endings: Endings): void {
+  const { statements, queues, now } = context
+  for (const { seq = null, child: from = null, id = null, queue } of statements.all('graphs/held', { now })) {
+    const child = id === null ? undefined : liveChild(statements, integer(seq), integer(from))
+    if (child !== undefined) {
+      statements.run('graphs/look_again', { seq, child, now })
+      continue
+    }
+    statements.run('graphs/unhold', { seq })
+    if (id === null) continue
+    endings.look(queues.findOrCreate(text(queue)), [text(id)])
+    endings.removed(text(id), false)
+    statements.run('sweep/remove', { id })
+  }
+}
+
+function liveChild(statements: Statements, seq: number, from: number): number | undefined {
+  const row = statements.get('graphs/live_child', { seq, child: from })
+  return row === undefined ? undefined : integer(row.child)
 }

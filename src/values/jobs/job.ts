@@ -3,7 +3,7 @@ import { isNotDecodable, MillpondError } from '../errors/errors.ts'
 import { isError } from '../runtime/realms.ts'
 import { LAST_MOMENT } from '../time/duration.ts'
 import { type LogLine, readLogLine } from './job-log.ts'
-import type { ClaimedJob, JobError, JobRecord, Unique } from './records.ts'
+import type { ClaimedJob, Encoded, JobError, JobRecord, Unique } from './records.ts'
 import { type StepInfo, type StepWait, waitsFrom } from './step-info.ts'
 
 /** What a handler sees of a claim beside the data. */
@@ -107,20 +107,25 @@ export interface ListedJob<Data = unknown, Result = unknown> extends JobInfo<Dat
   cursor: string
 }
 
+/** What a stored part holds; null: it cannot be decoded. */
+export function readable(encoded: Encoded, what: string): { value: unknown } | null {
+  try {
+    const value = decode(encoded, what)
+    return isNestedTooDeep(value) ? null : { value }
+  } catch (error) {
+    if (isNotDecodable(error)) return null
+    throw error
+  }
+}
+
 /** Never throws because of the job's data: a job that cannot be read must not hide the jobs listed with it. */
 export function jobInfo(record: JobRecord): JobInfo {
   const undecodable: JobPart[] = []
   const decoded = (part: JobPart): unknown => {
     const encoded = record[part]
-    if (encoded === null) return undefined
-    try {
-      const value = decode(encoded, `${part} of job ${record.id}`)
-      if (!isNestedTooDeep(value)) return value
-    } catch (error) {
-      if (!isNotDecodable(error)) throw error
-    }
-    undecodable.push(part)
-    return undefined
+    const read = encoded === null ? null : readable(encoded, `${part} of job ${record.id}`)
+    if (encoded !== null && read === null) undecodable.push(part)
+    return read?.value
   }
   // Other programs may have stored a time that no Date reaches.
   const dateOf = (ms: number) => new Date(Math.min(ms, LAST_MOMENT))

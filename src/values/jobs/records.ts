@@ -253,20 +253,26 @@ export interface Extension extends Hold {
   progress: Encoded | null
 }
 
-/** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
-export type HoldOutcome = 'ok' | 'stale'
 /**
- * `full`: of a park, whose entries would outgrow the bounds of a journal.
- * `held`: of a park; another transaction has the job, and nothing was changed.
+ * Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. `held`, only where the call was `deferred`: another
+ * transaction has what the job needs, and nothing was changed.
  */
-export type ReleaseOutcome = HoldOutcome | 'full' | 'held'
-/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
-export type FailOutcome = 'retry' | 'dead' | 'stale'
+export type HoldOutcome = 'ok' | 'held' | 'stale'
+/** `full`: of a park, whose entries would outgrow the bounds of a journal. */
+export type ReleaseOutcome = HoldOutcome | 'full'
+/**
+ * `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`, `held`: see `HoldOutcome`. `full`, of RabbitMQ:
+ * there is no room for the dead job; the claim holds as before.
+ */
+export type FailOutcome = 'retry' | 'dead' | 'held' | 'stale' | 'full'
 /**
  * `held`: another transaction has the job, and nothing was changed.
  * `cancelled`: stale, because a cancel has ended this claim.
  */
 export type ExtendOutcome = 'ok' | 'held' | 'stale' | 'cancelled'
+
+/** What has become of a job. */
+export type JobOutcome = Pick<JobRecord, 'id' | 'queue' | 'state' | 'attempt' | 'attempts' | 'result' | 'error'>
 
 /** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
 export interface JobRecord {

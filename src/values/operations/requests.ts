@@ -126,8 +126,11 @@ export interface Removed {
   more: boolean
 }
 
-/** `existing`: the id is known, or a live job has the key; nothing was stored. */
-export type RestoreOutcome = 'restored' | 'existing'
+/**
+ * `existing`: the id is known, or a live job has the key. `oversized`, `full`, of RabbitMQ: a limit of the server refuses the job. Unless
+ * it is `restored`, nothing was stored.
+ */
+export type RestoreOutcome = 'restored' | 'existing' | 'oversized' | 'full'
 
 /** What `bulk` does to a job. An update sets what is given; `runAt` as of `JobUpdate`. */
 export type BulkChange =
@@ -255,8 +258,10 @@ export interface Relatives {
   queue: string
   state: JobState
   onDead: OnDead
-  /** The jobs that it waits or waited for, by id. Those that are gone may be missing. */
+  /** The jobs that it waits or waited for, by id, without those that are gone. */
   parents: string[]
+  /** Of a live job: the parents that are gone, by id. */
+  gone: string[]
   /** The jobs that wait or waited for it, by id. */
   children: string[]
   /** There are more parents or children. */

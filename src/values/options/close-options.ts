@@ -43,4 +43,6 @@ export interface CloseReport {
   finished: number
   /** Jobs given back, started or not. They wait again, for other workers. */
   givenBack: number
+  /** Claims whose endings the store has not taken in time; left out if there is none. Their jobs may run again after their leases. */
+  untold?: number
 }

@@ -7,6 +7,7 @@
  */
 import { Cron } from 'croner'
 import { MillpondError } from '../errors/errors.ts'
+import { type MidnightGap, midnightGaps } from './midnight-gaps.ts'
 import type { Times } from './records.ts'
 
 const NICKNAMES: ReadonlySet<string> = new Set([
@@ -29,13 +30,45 @@ export function cronTimes(line: string, tz: string): Times {
   }
   // 30 February, say. Lines have no years, so any moment will do to ask.
   if (cron.nextRun(new Date(0)) === null) throw invalid(line, 'never fires')
-  return {
+  const times: Times = {
     after: (ms) => cron.nextRun(new Date(ms))?.getTime() ?? null,
     before: (ms, count) =>
       cron
         .previousRuns(count, new Date(ms))
         .map((date) => date.getTime())
         .reverse(),
+  }
+  const isFixed = fields > 1 && /^[\d\s]+$/.test(line.split(/\s+/).slice(0, -3).join(' '))
+  return isFixed ? withMidnightGaps(times, line, tz) : times
+}
+
+/** A time that the clock skips over midnight fires when the clock has been moved, as one does that it skips within a day. */
+function withMidnightGaps(times: Times, line: string, tz: string): Times {
+  // What the clock shows, as if it were UTC.
+  const shown = new Cron(line, { timezone: 'UTC', paused: true, mode: '5-or-6-parts' })
+  const isIn = ({ from, until }: MidnightGap) =>
+    (shown.nextRun(new Date(from - 1))?.getTime() ?? Number.POSITIVE_INFINITY) < until
+  /** The moments after one, and before another one. */
+  const between = (after: number, before: number): number[] => {
+    const moments: number[] = []
+    const last = new Date(before).getUTCFullYear()
+    for (let year = new Date(after).getUTCFullYear(); year <= last; year++) {
+      for (const gap of midnightGaps(tz, year)) {
+        if (gap.at > after && gap.at < before && isIn(gap)) moments.push(gap.at)
+      }
+    }
+    return moments
+  }
+  return {
+    after(ms) {
+      const next = times.after(ms)
+      return next === null ? null : (between(ms, next)[0] ?? next)
+    },
+    before(ms, count) {
+      const all = times.before(ms, count)
+      const [first = ms] = all
+      return [...all, ...between(first, ms)].sort((one, other) => one - other).slice(-count)
+    },
   }
 }
 

@@ -17,8 +17,8 @@ export function firingTimes(
 ): { times: number[]; next: number | null } {
   const passed = timing.missed === 'all' ? allPassed(times, expected, now) : times.before(now + 1, 1)
   // A changed line, or other rules of the zone: the time that was stored is fired all the same.
-  const own = passed.filter((time) => time >= expected)
-  const due = own.length > 0 ? own : [expected]
+  const later = passed.filter((time) => time > expected)
+  const due = timing.missed === 'all' ? [expected, ...later].slice(-MOST_MISSED) : [later.at(-1) ?? expected]
   if (timing.missed === 'skip') return { times: due.filter((time) => time > now - ON_TIME), next: times.after(now) }
   const fired = due.slice(0, AT_ONCE)
   return { times: fired, next: fired.length < due.length ? (due[AT_ONCE] ?? null) : times.after(now) }

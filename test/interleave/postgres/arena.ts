@@ -14,10 +14,13 @@ import { RowHolder } from './row-holder.ts'
 import { type Connected, connect, Session } from './session.ts'
 import { sqlCalls } from './sql-calls.ts'
 import { Gate, installStops } from './stops.ts'
+import { Stranger } from './stranger.ts'
 
 const SESSIONS = 3
 /** Ms for which a session may wait while no other can go on: `extend` gives up waiting by itself. */
 const PATIENCE = 5000
+/** Ms for which a call that must go past a stranger may wait for it: it tries. */
+const HURRY = 1000
 
 /** By kind of operation, the statements that it was seen to make, such as `update groups`. */
 const seen = new Map<string, Set<string>>()
@@ -32,6 +35,7 @@ export class PostgresArena implements Arena {
   readonly #heard = new Map<string, number>()
   readonly holdsRows = true
   readonly #holder: RowHolder
+  readonly #stranger: Stranger
   readonly forgets = Number.POSITIVE_INFINITY
   readonly store: Store
   readonly calls: Calls
@@ -47,6 +51,7 @@ export class PostgresArena implements Arena {
     const shared = { observer: observer.client, gate: new Gate(gate.client, gate.pid), seen }
     this.#sessions = sessions.map((connection, number) => new Session(number, connection, schema, shared))
     this.#holder = new RowHolder(holding.client, schema)
+    this.#stranger = new Stranger(holding, schema)
     this.#holding = holding
     this.store = store
     this.calls = { ...storeCalls(store), sleep: sqlCalls(observer.client, schema, 'sleeper').sleep }
@@ -103,8 +108,14 @@ export class PostgresArena implements Arena {
   }
 
   async race(world: World, scripts: readonly Script[], path: Path): Promise<boolean> {
-    const sessions: (Session | RowHolder)[] = []
+    const sessions: (Session | RowHolder | Stranger)[] = []
+    const bound = () => this.store.operations.configure({ queue: world.queue, capacity: 1000 })
     for (const [at, script] of scripts.entries()) {
+      if (script.stranger !== undefined) {
+        await this.#stranger.begin(world, script.stranger, bound)
+        sessions.push(this.#stranger)
+        continue
+      }
       const session = script.row === true ? this.#holder : this.#sessions[at]
       if (session === undefined) throw new Error('too few sessions')
       await session.begin(world, script)
@@ -113,6 +124,7 @@ export class PostgresArena implements Arena {
     let until = performance.now() + PATIENCE
     for (;;) {
       for (const session of sessions) await session.settle()
+      if (this.#stranger.state === 'ready') world.faults.push(...(await this.#waitingForStranger(sessions)))
       if (sessions.every(({ state }) => state === 'over')) return true
       const able = sessions.flatMap(({ state }, at) => (state === 'waiting' || state === 'over' ? [] : [at]))
       const chosen = able.length === 0 ? undefined : path.choose(able)
@@ -134,8 +146,35 @@ export class PostgresArena implements Arena {
     return runningByGroup(this.#observer.client, this.#schema, world.queue)
   }
 
+  /** Calls that should go past the stranger, and wait for it, or for one that does. */
+  async #waitingForStranger(sessions: readonly (Session | RowHolder | Stranger)[]): Promise<string[]> {
+    const calls = sessions.filter((session) => session instanceof Session)
+    // Two that wait for each other are a dead lock, which the server ends.
+    const isHeld = (session: Session, others = calls): boolean => {
+      const rest = others.filter((other) => other !== session)
+      const isHolder = (pid: number) =>
+        pid === this.#stranger.pid || rest.some((other) => other.pid === pid && isHeld(other, rest))
+      return session.state === 'waiting' && session.waitsFor.some(isHolder)
+    }
+    const faults: string[] = []
+    for (const session of calls) {
+      const { at } = session
+      if (at === 'nothing' || !this.#stranger.mustPass(at)) continue
+      for (const until = performance.now() + HURRY; isHeld(session); await session.settle()) {
+        if (performance.now() < until) continue
+        faults.push(`${at} waits for a stranger`)
+        break
+      }
+    }
+    return faults
+  }
+
   /** Nobody can go on, or not the one that the path wants. The rest of the race is run in any order. */
-  async #giveUp(world: World, sessions: readonly (Session | RowHolder)[], able: readonly number[]): Promise<boolean> {
+  async #giveUp(
+    world: World,
+    sessions: readonly (Session | RowHolder | Stranger)[],
+    able: readonly number[],
+  ): Promise<boolean> {
     if (able.length === 0)
       throw new Error(`sessions wait for each other: ${sessions.map(({ at, state }) => `${at} ${state}`).join(', ')}`)
     for (let left = 100; left > 0 && sessions.some(({ state }) => state !== 'over'); left--) {

@@ -11,7 +11,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Script, Stop } from '../arena.ts'
-import { type Calls, type Effect, type Operation, operation, perform } from '../operations.ts'
+import { type Calls, type Effect, type Kind, type Operation, operation, perform } from '../operations.ts'
 import type { World } from '../world.ts'
 import { sqlCalls } from './sql-calls.ts'
 import type { Gate } from './stops.ts'
@@ -70,12 +70,19 @@ export class Session {
     this.#seen = shared.seen
   }
 
+  /** Processes of the server for which its call waits. */
+  waitsFor: readonly number[] = []
+
+  get pid(): number {
+    return this.#pid
+  }
+
   get state(): State {
     return this.#state
   }
 
   /** The operation that it is at. */
-  get at(): string {
+  get at(): Kind | 'nothing' {
     return this.#left[0]?.kind ?? 'nothing'
   }
 
@@ -141,6 +148,7 @@ export class Session {
       const { rows } = await this.#observer.query('select pg_blocking_pids($1) as pids', [this.#pid])
       const pids: unknown = rows[0]?.pids
       if (!Array.isArray(pids) || pids.length === 0) continue
+      this.waitsFor = pids.map(Number)
       this.#state = pids.includes(this.#gate.pid) ? 'stopped' : 'waiting'
       return
     }
@@ -149,6 +157,7 @@ export class Session {
   async #commit(): Promise<string | undefined> {
     const [made] = this.#left
     const { effect, error } = this.#outcome ?? {}
+    const isLater = isHeld(error) && made?.kind.startsWith('fire')
     let fault = error === undefined ? undefined : `${faultOf(error)} in ${made?.kind}`
     if (fault === undefined) {
       const { rows } = await this.#client.query(`select current_setting('explorer.seen', true) as seen`)
@@ -165,7 +174,7 @@ export class Session {
     if (made?.kind === 'sleep' && this.#world?.sleeper?.again && ++this.#repeats <= MOST_REPEATS)
       this.#left.unshift(operation('sleep'))
     this.#state = this.#left.length > 0 ? 'ready' : 'over'
-    return fault
+    return isLater ? undefined : fault
   }
 
   #note(kind: string, seen: string): void {
@@ -179,6 +188,8 @@ export class Session {
     await this.#client.end()
   }
 }
+
+const isHeld = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03'
 
 function faultOf(error: unknown): string {
   const { code, message } = error instanceof pg.DatabaseError ? error : { code: '', message: String(error) }

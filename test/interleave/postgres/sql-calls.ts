@@ -160,7 +160,10 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     },
     async fire({ firings }) {
       const sent = firings.map(({ jobs, ...firing }) => ({ ...firing, jobs: JSON.parse(jobsText(jobs)) }))
+      // As a client does: what is held fires later.
+      await client.query(`select set_config('lock_timeout', '50ms', true)`)
       const outcomes = await answer('fire($1, $2)', [JSON.stringify(sent), clock.now])
+      await client.query(`select set_config('lock_timeout', '0', true)`)
       const isFired = (outcome: unknown) => JSON.stringify(outcome).includes('"fired"')
       return firings.map((_, at) =>
         Array.isArray(outcomes) && isFired(outcomes[at]) ? { status: 'fired', jobs: [] } : { status: 'stale' },

@@ -77,7 +77,7 @@ export const ACTIONS = {
   },
   rateLimited: (_, ctx) => ctx.rateLimited('1h'),
   unencodable: () => () => {},
-  tooLarge: () => 'x'.repeat(2 * MIB),
+  tooLarge: ({ data: { value = 2 } }) => 'x'.repeat(Number(value) * MIB),
 
   async progress({ data }, ctx) {
     ctx.progress(data.value)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 
 from millpond.jobs import (
-    BELL_KINDS, Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed,
+    BELL_KINDS, Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobOutcome, JobUpdate, NewJob, Outcome, Page, Pushed,
     Record, Relatives, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -111,6 +111,9 @@ class PostgresStore(Store):
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         return looking.find(self._calls, ids)
+
+    def outcomes(self, ids: Sequence[str]) -> Sequence[JobOutcome | None]:
+        return looking.outcomes(self._calls, ids)
 
     def ahead(self, id: str) -> int | None:
         return looking.ahead(self._calls, id)

@@ -42,7 +42,7 @@ _BY_STATE: Final = {
     "MP002": "PayloadTooLarge", "MP003": "PayloadNotEncodable", "MP004": "StoreBusy",
     "57014": "StoreBusy", "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
     "23505": "StoreFailed", "54001": "StoreFailed",
-    **dict.fromkeys(("25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
+    **dict.fromkeys(("40003", "25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
 }  # fmt: skip
 _BY_CLASS: Final = {
     "40": "StoreBusy",
@@ -70,7 +70,7 @@ def connect(url: str, *, own: bool = True) -> Connected:
     try:
         return psycopg.connect(
             url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
-            connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None,
+            connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None, client_encoding="utf8",
         )  # fmt: skip
     except psycopg.ProgrammingError:
         # Its message has a part of the URL, perhaps of the password.
@@ -144,6 +144,8 @@ class Connection:
         for left in reversed(range(TRIES_AFTER_CONFLICT)):
             try:
                 return self._call(sql, parameters)
+            except psycopg.errors.StatementCompletionUnknown as error:
+                raise LostAnswer(*_told(error)) from None
             except psycopg.Error as error:
                 if left == 0 or (error.sqlstate or "")[:2] != "40":
                     raise _coded(error) from _cause(error)

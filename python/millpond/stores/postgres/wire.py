@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from millpond.encoding import Body, Encoding
-from millpond.jobs import Held, JobError, Outcome, Record
+from millpond.jobs import Held, JobError, JobOutcome, Outcome, Record
 from millpond.once import Unique
 from millpond.stores.wire import camel, read
 
@@ -55,6 +55,11 @@ def record_of(told: Mapping[str, Any]) -> Record:
     log = tuple(told["log"].split("\n")) if told["log"] else ()
     unique = Unique(told["unique"]["for"], told["unique"]["since"]) if told["unique"] else None
     return read(Record, told, **bodies, error=error, log=log, unique=unique)
+
+
+def outcome_of(told: Mapping[str, Any]) -> JobOutcome:
+    error = None if told["error"] is None else JobError.from_json(told["error"])
+    return read(JobOutcome, told, result=told["result"] and untagged(told["result"]), error=error)
 
 
 def fields_of(record: Record) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Relatives, Removed, Requeued,
+    Bell, BulkChange, BulkStep, Claimed, JobFilter, JobOutcome, JobUpdate, NewJob, Page, Pushed, Record, Relatives, Removed, Requeued,
     RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -28,7 +28,7 @@ from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.configure import Configurer
 from millpond.stores.redis.connection import Connection
 from millpond.stores.redis.end import Endings
-from millpond.stores.redis.find import ahead, find
+from millpond.stores.redis.find import ahead, find, outcomes
 from millpond.stores.redis.journal import entries, signal
 from millpond.stores.redis.list import groups, page
 from millpond.stores.redis.notifier import Notifier
@@ -124,6 +124,9 @@ class RedisStore(Store):
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         return find(self._connection, ids)
+
+    def outcomes(self, ids: Sequence[str]) -> Sequence[JobOutcome | None]:
+        return outcomes(self._connection, ids)
 
     def ahead(self, id: str) -> int | None:
         return ahead(self._connection, id)

@@ -26,6 +26,10 @@ A = TypeVar("A")
 CALL_TIMEOUT: Final = 10.0
 WAIT: Final = 0.05
 MOST_ITEMS: Final = 500
+SMALL: Final = 2**20
+"""Bytes: no `proto-max-bulk-len` of a server is smaller."""
+MOST_LOST: Final = 3
+"""Connections that end at the same call with a longer argument, where the server does not tell its limit."""
 MOST_CHANGES: Final = 200
 """Items of calls that read and write much for each, such as `cancel`."""
 MOST_BYTES: Final = 4_194_304
@@ -82,7 +86,7 @@ class Connection:
         """Calls a script. `queue`: that it is at; None: it finds the queues by the jobs. `again`: the same call may have taken effect before."""
         called = script(name)
         packed = msgpack.packb([self.now(), self.channel, self._origin, queue, *head])
-        return self.repeat(lambda lost: self._once(called, [packed, "1" if lost or again else "0", *items]))
+        return self.repeat(lambda lost: self._once(called, [packed, "1" if lost or again else "0", *items]), [packed, *items])
 
     def in_chunks(
         self, items: Sequence[T], call: Callable[[Sequence[T]], Sequence[A]], most: int = MOST_ITEMS,
@@ -107,9 +111,9 @@ class Connection:
     def command(self, *words: Argument) -> Any:
         return self.repeat(lambda _: self.client.execute_command(*words))
 
-    def repeat(self, call: Callable[[bool], T]) -> T:
+    def repeat(self, call: Callable[[bool], T], arguments: Sequence[Argument] = ()) -> T:
         """Makes a call until it is answered. It is told whether an answer was lost before."""
-        end, lost = time.monotonic() + CALL_TIMEOUT, False
+        end, lost, count = time.monotonic() + CALL_TIMEOUT, False, 0
         while True:
             if self.closed:
                 raise MillpondError("Closed", "the store is closed")
@@ -118,11 +122,26 @@ class Connection:
             except exceptions.RedisError as error:
                 passing = isinstance(error, _PASSING) or str(error).startswith(_PASSING_TEXTS)
                 gone = isinstance(error, _GONE) and not passing and not isinstance(error, exceptions.AuthenticationError)
-                lost = lost or gone
+                lost, count = lost or gone, count + gone
+                if gone and self._is_too_long(arguments, count):
+                    raise MillpondError("PayloadTooLarge", "an argument of the call is over proto-max-bulk-len of Redis") from error
                 if not (passing or gone) or time.monotonic() > end:
                     kind = LostAnswer if lost and (passing or gone) else MillpondError
                     raise kind(_code_of(error), str(error)) from error
             time.sleep(WAIT)
+
+    def _is_too_long(self, arguments: Sequence[Argument], lost: int) -> bool:
+        """The server closes the connection at such an argument. The system may reset it before its answer was read."""
+        longest = max((len(each.encode() if isinstance(each, str) else each) for each in arguments if not isinstance(each, int)), default=0)
+        if longest <= SMALL:
+            return False
+        try:
+            known = [int(value) for value in self.client.config_get("proto-max-bulk-len").values()]
+        except exceptions.ResponseError:
+            known = []
+        except exceptions.RedisError:
+            return False
+        return longest > min(known) if known else lost >= MOST_LOST
 
     def _once(self, called: Script, items: Sequence[Argument]) -> Any:
         try:

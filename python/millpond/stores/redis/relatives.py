@@ -16,9 +16,9 @@ def relatives(connection: Connection, ids: Sequence[str], limit: int) -> Sequenc
     return connection.in_chunks(ids, ask)
 
 
-def _relatives(queue: bytes, state: bytes, runs: int, more: int, parents: bytes, children: bytes) -> Relatives:
+def _relatives(queue: bytes, state: bytes, runs: int, more: int, parents: bytes, children: bytes, gone: bytes) -> Relatives:
     told: Any = state.decode()
-    return Relatives(queue.decode(), told, "run" if runs else "cancel", _ids(parents), _ids(children), more == 1)
+    return Relatives(queue.decode(), told, "run" if runs else "cancel", _ids(parents), _ids(gone), _ids(children), more == 1)
 
 
 def _ids(given: bytes) -> list[str]:

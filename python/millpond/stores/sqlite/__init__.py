@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Relatives, Removed,
+    Bell, BulkChange, BulkStep, Claimed, Completion, JobFilter, JobOutcome, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Relatives, Removed,
     Requeued, RestoreOutcome, State, Swept, UpdateOutcome,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
@@ -175,6 +175,10 @@ class SqliteStore(Store):
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         with self._reading() as tx:
             return looking.find(tx, ids)
+
+    def outcomes(self, ids: Sequence[str]) -> Sequence[JobOutcome | None]:
+        with self._reading() as tx:
+            return looking.outcomes(tx, ids)
 
     def ahead(self, id: str) -> int | None:
         with self._reading() as tx:

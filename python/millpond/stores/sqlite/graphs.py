@@ -59,7 +59,7 @@ def standing_of(
             continue
         ended = row["state"] in FINAL
         standing.queues.add(row["queue"])
-        standing.links[row["seq"]] = 0 if ended else open_of(on_dead)
+        standing.links[row["seq"]] = -open_of(on_dead) if ended else open_of(on_dead)
         standing.blocked = standing.blocked or not ended
         if ended and row["state"] != "done" and on_dead != "run" and standing.failed is None:
             standing.failed = (its, row["state"])
@@ -147,6 +147,11 @@ class Endings:
         if queue.uses_graphs:
             self._linked |= {row["id"]: row for row in self._tx.rows("graphs/linked", ids=json.dumps(list(ids)))}
 
+    def parent(self, id: str) -> int | None:
+        """Its place, if it has children."""
+        row = self._linked.get(id)
+        return row["seq"] if row and row["has_children"] else None
+
     def ended(self, id: str, end: str, kept: bool) -> None:
         if (row := self._linked.pop(id, None)) is None:
             return
@@ -190,13 +195,51 @@ def settle_rest(tx: Transaction) -> bool:
     return bool(rows) and tx.row("graphs/ended", limit=1) is not None
 
 
-def expiring(tx: Transaction, queue: Queue, state: State, limit: int, endings: Endings) -> None:
-    """Before a sweep removes jobs that were kept long enough."""
-    if queue.uses_graphs:
-        ids = [row["id"] for row in tx.rows("graphs/expiring", queue=queue.name, state=state, limit=limit)]
-        endings.look(queue, ids)
-        for id in ids:
+def expiring(tx: Transaction, queue: Queue, state: State, limit: int, endings: Endings) -> int:
+    """Before a sweep removes jobs that were kept long enough. How many stay, as a live child may ask for their results: no list has them
+    from now on."""
+    if not queue.uses_graphs:
+        return 0
+    ids = [row["id"] for row in tx.rows("graphs/expiring", queue=queue.name, state=state, limit=limit)]
+    endings.look(queue, ids)
+    kept = 0
+    for id in ids:
+        seq = endings.parent(id) if state == "done" else None
+        child = None if seq is None else _live_child(tx, seq, 0)
+        if child is None:
             endings.removed(id, False)
+            continue
+        tx.changes("graphs/hold", seq=seq, child=child)
+        tx.changes("graphs/unlist", seq=seq)
+        kept += 1
+    return kept
+
+
+def look_at_held(tx: Transaction, endings: Endings) -> None:
+    """Removes jobs that were kept for children of which none is live any more."""
+    for row in tx.rows("graphs/held"):
+        child = None if row["id"] is None else _live_child(tx, row["seq"], row["child"])
+        if child is not None:
+            tx.changes("graphs/look_again", seq=row["seq"], child=child)
+            continue
+        tx.changes("graphs/unhold", seq=row["seq"])
+        if row["id"] is not None:
+            endings.look(tx.made_queue(row["queue"]), [row["id"]])
+            endings.removed(row["id"], False)
+            tx.changes("sweep/remove", id=row["id"])
+
+
+def _live_child(tx: Transaction, seq: int, start: int) -> int | None:
+    child: int | None = tx.value("graphs/live_child", seq=seq, child=start)
+    return child
+
+
+def block_again(tx: Transaction, seqs: Sequence[int]) -> None:
+    """Jobs have come back, all of a call: they wait for those of their parents that live."""
+    children = json.dumps(list(seqs))
+    if seqs and tx.changes("graphs/reopen", children=children):
+        for row in tx.rows("graphs/block_again", children=children):
+            tx.move(row["queue"], "waiting", "blocked")
 
 
 def waits_of(tx: Transaction, row: sqlite3.Row) -> dict[str, Any]:
@@ -214,11 +257,12 @@ def _relatives(tx: Transaction, id: str, limit: int) -> Relatives | None:
     if (row := tx.row("relatives/job", id=id)) is None:
         return None
     # One more than asked for, to learn whether there are more.
-    parents = [each["id"] for each in tx.rows("relatives/parents", seq=row["seq"], limit=limit + 1)]
+    above = tx.rows("relatives/parents", seq=row["seq"], limit=limit + 1)
+    parents, gone = ([each["id"] for each in above[:limit] if each["gone"] == is_gone] for is_gone in (0, 1))
     children = [each["id"] for each in tx.rows("relatives/children", seq=row["seq"], limit=limit + 1)]
     on_dead: OnDead = waits_of(tx, row).get("on_dead") or "cancel"
-    more = len(parents) > limit or len(children) > limit
-    return Relatives(row["queue"], row["state"], on_dead, parents[:limit], children[:limit], more)
+    more = len(above) > limit or len(children) > limit
+    return Relatives(row["queue"], row["state"], on_dead, parents, gone, children[:limit], more)
 
 
 def standing_of_record(tx: Transaction, record: Record) -> Standing:
@@ -248,7 +292,7 @@ def _settle(tx: Transaction, ended: Sequence[_Ended]) -> list[_Ended]:
 
 
 def _ranges(ended: Sequence[_Ended]) -> str:
-    return json.dumps([[each.parent, each.after, each.until] for each in ended])
+    return json.dumps([[each.parent, each.after, each.until, each.id] for each in ended])
 
 
 def _close(tx: Transaction, looked: Sequence[_Ended], rows: Sequence[sqlite3.Row]) -> list[_Ended]:
@@ -258,12 +302,13 @@ def _close(tx: Transaction, looked: Sequence[_Ended], rows: Sequence[sqlite3.Row
     if closing := [each for each in looked if each.end != "gone"]:
         tx.changes("graphs/close", ended=_ranges(closing))
     if dropping := [each for each in looked if each.gone]:
+        tx.changes("graphs/gone", ended=_ranges(dropping))
         tx.changes("graphs/drop", ended=_ranges(dropping))
     failed: dict[int, list[int]] = {}
     free: list[int] = []
     for row in rows:
         end = looked[row["at"]].end
-        if row["open"] == 0 or end == "gone":
+        if row["open"] <= 0 or end == "gone":
             continue
         if end == "done" or row["open"] == 2:
             free.append(row["child"])
@@ -303,6 +348,7 @@ def _forget(tx: Transaction, children: Sequence[int]) -> None:
     for node in {row["parent"] for row in rows if row["parent"] < 0}:
         tx.changes("graphs/unawaited", node=node)
     if children:
+        tx.changes("graphs/forget_gone", children=json.dumps(list(children)))
         shrink(tx)
 
 

@@ -20,6 +20,9 @@ def remove(tx: Transaction, ids: Sequence[str] | None, queue: str, state: State 
         if removed >= limit:
             return Removed(removed, True)
     if state is None:
+        removed += _remove(tx, tx.rows("graphs/held_of", queue=queue, limit=limit - removed))
+        if removed >= limit:
+            return Removed(removed, True)
         tx.reread()
         if tx.changes("remove/queue", queue=queue) > 0:
             tx.changes("remove/removals")
@@ -32,10 +35,13 @@ def _remove(tx: Transaction, rows: Sequence[sqlite3.Row]) -> int:
     for row in rows:
         leave_key = keys_of(tx, tx.made_queue(row["queue"]), [row["id"]])
         endings.look(tx.made_queue(row["queue"]), [row["id"]])
-        if state := tx.value("remove/remove", id=row["id"]):
-            tx.remove(row["queue"], state)
+        if was := tx.row("remove/remove", id=row["id"]):
+            if was["held"]:
+                tx.changes("graphs/unhold", seq=was["seq"])
+            else:
+                tx.remove(row["queue"], was["state"])
             leave_key(row["id"], False)
-            endings.removed(row["id"], state in LIVE)
+            endings.removed(row["id"], was["state"] in LIVE)
             removed.append(row)
     endings.settle()
     if highest := max((row["fence"] for row in removed), default=0):

@@ -5,7 +5,7 @@ import sqlite3
 from millpond.jobs import FINAL, Lost, Swept
 from millpond.once import NEVER
 from millpond.schedules import DueSchedules
-from millpond.stores.sqlite.graphs import Endings, expiring, settle_rest, shrink
+from millpond.stores.sqlite.graphs import Endings, expiring, look_at_held, settle_rest, shrink
 from millpond.stores.sqlite.once import keys_of
 from millpond.stores.sqlite.schedules import due_schedules
 from millpond.stores.sqlite.transaction import Transaction
@@ -19,6 +19,7 @@ def sweep(tx: Transaction, limit: int) -> Swept:
         if row["forget"]:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
         _sweep_queue(tx, row, limit, swept, endings)
+    look_at_held(tx, endings)
     endings.settle()
     if tx.row("sweep/old_minutes"):
         tx.changes("sweep/add_up_minutes")
@@ -47,6 +48,7 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, en
         tx.reread()
         tx.changes("sweep/recount", queue=name)
         tx.changes("graphs/unfounded")
+        tx.changes("graphs/unfounded_gone")
         shrink(tx)
     queue = tx.made_queue(name)
     if row["promote"]:
@@ -55,6 +57,8 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, en
         swept.promoted += promoted
     if row["line_up"] or row["promote"]:
         tx.line_up(name)
+    if row["ahead"]:
+        tx.changes("sweep/set_back", queue=name, limit=limit)
     for lost in tx.rows("sweep/lost", queue=name, limit=limit - len(swept.lost)) if row["lost"] else []:
         swept.lost.append(Lost(lost["id"], name, lost["attempt"], lost["state"]))
         tx.count(name, "total", "lost")
@@ -69,7 +73,8 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept, en
             tx.changes("sweep/remove", id=lost["id"])
     for state in FINAL:
         if row[state]:
-            expiring(tx, queue, state, limit - swept.expired, endings)
-            expired = tx.changes("sweep/expire", queue=name, state=state, limit=limit - swept.expired)
+            left = limit - swept.expired
+            held = expiring(tx, queue, state, left, endings)
+            expired = held + tx.changes("sweep/expire", queue=name, state=state, limit=left - held)
             tx.move(name, state, None, expired)
             swept.expired += expired

@@ -1,10 +1,15 @@
 import type { Input } from '../../../store.ts'
-import type { JobRecord } from '../../../values/jobs/records.ts'
+import type { JobOutcome, JobRecord } from '../../../values/jobs/records.ts'
+import { firstOutcomes } from '../../../values/operations/outcomes.ts'
 import { Groups } from '../groups.ts'
 import type { MemoryState } from '../state.ts'
 
 export function find(state: MemoryState, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => state.jobs.get(id)?.toRecord() ?? null)
+}
+
+export function outcomes(state: MemoryState, { ids }: Input<'outcomes'>): (JobOutcome | null)[] {
+  return firstOutcomes(ids, (id) => state.jobs.get(id)?.toRecord() ?? null)
 }
 
 const MAX_AHEAD = 1000

@@ -6,7 +6,7 @@ import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
-import { ahead, find } from './find.ts'
+import { ahead, find, outcomes } from './find.ts'
 import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
@@ -50,6 +50,7 @@ export function operationsOf(state: MemoryState): Operations {
     bulk: on(bulk),
     restore: on(restore),
     find: on(find),
+    outcomes: on(outcomes),
     list: on(list),
     groups: on(groups),
     ahead: on(ahead),

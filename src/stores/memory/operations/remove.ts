@@ -23,6 +23,10 @@ export function remove(state: MemoryState, request: Input<'remove'>): Removed {
     removed += removeJobs(state, first(jobsAfter(queue, each, null), limit - removed))
     if (removed >= limit) return { removed, more: true }
   }
+  if (request.state === undefined) {
+    removed += removeJobs(state, first(queue.held.keys(), limit - removed))
+    if (removed >= limit) return { removed, more: true }
+  }
   if (request.state === undefined) state.queues.delete(queue.name)
   return { removed, more: false }
 }

@@ -1,5 +1,5 @@
 import type { Requeued, RequeueRequest } from '../../../values/operations/requests.ts'
-import { ORIGIN } from '../job.ts'
+import { type Job, ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
 export function requeue(state: MemoryState, request: RequeueRequest): Requeued {
@@ -10,15 +10,15 @@ export function requeue(state: MemoryState, request: RequeueRequest): Requeued {
       : [...(state.queues.get(request.queue)?.finished.dead ?? [])]
   const { limit, until = Number.POSITIVE_INFINITY } = 'ids' in request ? { limit: jobs.length } : request
   const last = until - ORIGIN
-  let requeued = 0
+  const back: Job[] = []
   for (const job of jobs) {
-    if (requeued >= limit) break
+    if (back.length >= limit) break
     if (job?.state !== 'dead' && job?.state !== 'cancelled') continue
     if (job.finishedAt > last || (job.finishedAt === last && job.dueAt >= last)) continue
     if (!state.findOrCreate(job.queue).requeue(job, now)) continue
     if ('ids' in request && request.forget !== undefined) job.journal?.forget(request.forget)
-    state.bells.ring('work', job.queue)
-    requeued++
+    back.push(job)
   }
-  return { requeued, now: ORIGIN + now }
+  for (const job of back) if (!state.graph.cameBack(job)) state.bells.ring('work', job.queue)
+  return { requeued: back.length, now: ORIGIN + now }
 }

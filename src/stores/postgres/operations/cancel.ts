@@ -3,12 +3,13 @@ import type { FinalState } from '../../../values/jobs/records.ts'
 import type { StoreContext } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
-export async function cancel(
-  { calls, notifier }: StoreContext,
-  { ids }: Input<'cancel'>,
-): Promise<(FinalState | null)[]> {
+export async function cancel(context: StoreContext, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
+  const { calls, notifier } = context
   notifier.stir()
-  const answers = await calls.answer<string[]>('cancel($1, $2)', [plainArray(ids), calls.now()])
+  const answers = await context.apart(ids, {
+    sent: (some) => ['cancel($1, $2)', [plainArray(some), calls.now()]],
+    read: (answer: string[]) => answer,
+  })
   return answers.map((answer, at) => {
     if (answer === '') return null
     const [queue = '', was = ''] = answer.split(' ')

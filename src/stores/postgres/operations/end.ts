@@ -4,6 +4,7 @@ import type { Input, OfQueue } from '../../../store.ts'
 import type {
   Completion,
   FailOutcome,
+  Failure,
   HoldOutcome,
   Park,
   Release,
@@ -20,10 +21,16 @@ export function completeValues({ queue, items }: OfQueue<Completion>, now: numbe
   return [queue, ...heldValues(items), bodiesText(items.map(({ result }) => result)), logsText(items), now]
 }
 
-export async function complete({ calls, notifier }: StoreContext, input: Input<'complete'>): Promise<HoldOutcome[]> {
-  const { queue, items } = input
-  const held = await calls.answer<number[] | null>(COMPLETE, completeValues(input, calls.now()))
-  const outcomes = holdOutcomes(items, held)
+const HELD = 'held' as const
+
+export async function complete(context: StoreContext, input: Input<'complete'>): Promise<HoldOutcome[]> {
+  const { calls, notifier } = context
+  const { queue, items, deferred = false } = input
+  const outcomes = await context.apart(items, {
+    sent: (some) => [COMPLETE, completeValues({ queue, items: some }, calls.now())],
+    read: (answer: number[] | null, some): HoldOutcome[] => holdOutcomes(some, answer),
+    held: deferred ? HELD : undefined,
+  })
   for (const [at, { id }] of items.entries()) {
     if (outcomes[at] === 'ok') notifier.bells.ring('finished', queue, id)
   }
@@ -31,42 +38,53 @@ export async function complete({ calls, notifier }: StoreContext, input: Input<'
   return outcomes
 }
 
-export async function fail({ calls, notifier }: StoreContext, { queue, items }: Input<'fail'>): Promise<FailOutcome[]> {
-  const sent = items.map(({ id, fence, error, delay, log }) => {
-    return { id, fence: storedFence(fence), error: JSON.stringify(error), delay, log: linesText(log) }
+export async function fail(context: StoreContext, input: Input<'fail'>): Promise<FailOutcome[]> {
+  const { calls, notifier } = context
+  const { queue, items, deferred = false } = input
+  const outcomes = await context.apart(items, {
+    sent: (some) => ['fail($1, $2, $3)', [queue, JSON.stringify(some.map(sentFailure)), calls.now()]],
+    read: (answer: FailOutcome[]) => answer,
+    held: deferred ? HELD : undefined,
   })
-  const outcomes = await calls.answer<FailOutcome[]>('fail($1, $2, $3)', [queue, JSON.stringify(sent), calls.now()])
   for (const [at, { id, delay }] of items.entries()) {
     if (outcomes[at] === 'dead') notifier.bells.ring('finished', queue, id)
     else if (outcomes[at] === 'retry' && (delay === 'backoff' || (delay ?? SOON) < SOON))
       notifier.bells.ring('work', queue)
   }
-  if (outcomes.some((outcome) => outcome !== 'stale')) notifier.freed(queue)
+  if (outcomes.some((outcome) => outcome === 'retry' || outcome === 'dead')) notifier.freed(queue)
   return outcomes
 }
 
-export async function release(context: StoreContext, { queue, items }: Input<'release'>): Promise<ReleaseOutcome[]> {
+const sentFailure = ({ id, fence, error, delay, log }: Failure) => ({
+  ...{ id, fence: storedFence(fence), error: JSON.stringify(error), delay, log: linesText(log) },
+})
+
+export async function release(context: StoreContext, input: Input<'release'>): Promise<ReleaseOutcome[]> {
+  const { queue, items, deferred = false } = input
   const parks = items.filter(hasPark)
-  if (parks.length === 0) return giveBack(context, queue, items)
+  if (parks.length === 0) return giveBack(context, input)
   const others = items.filter((item) => !hasPark(item))
   const [parked, given] = await Promise.all([
-    park(context, queue, parks),
-    others.length === 0 ? [] : giveBack(context, queue, others),
+    park(context, queue, parks, deferred),
+    others.length === 0 ? [] : giveBack(context, { queue, items: others, deferred }),
   ])
   return items.map((item) => (hasPark(item) ? parked.shift() : given.shift()) ?? 'stale')
 }
 
 const hasPark = (item: Release): item is Release & { park: Park } => item.park !== undefined
 
-async function giveBack(
-  { calls, notifier }: StoreContext,
-  queue: string,
-  items: readonly Release[],
-): Promise<HoldOutcome[]> {
-  const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
-  const values = [queue, ...heldValues(items), pauses, logsText(items), calls.now()]
-  const held = await calls.answer<number[] | null>('release($1, $2, $3, $4, $5, $6)', values)
-  const outcomes = holdOutcomes(items, held)
+async function giveBack(context: StoreContext, input: Input<'release'>): Promise<HoldOutcome[]> {
+  const { calls, notifier } = context
+  const { queue, items, deferred = false } = input
+  const outcomes = await context.apart(items, {
+    sent: (some) => {
+      const pauses = plainArray(some.map(({ pause }) => pause ?? 0))
+      const values = [queue, ...heldValues(some), pauses, logsText(some), calls.now()]
+      return ['release($1, $2, $3, $4, $5, $6)', values]
+    },
+    read: (answer: number[] | null, some): HoldOutcome[] => holdOutcomes(some, answer),
+    held: deferred ? HELD : undefined,
+  })
   if (outcomes.includes('ok')) notifier.bells.ring('work', queue)
   return outcomes
 }

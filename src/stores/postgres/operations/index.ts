@@ -7,7 +7,7 @@ import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
-import { ahead, find } from './find.ts'
+import { ahead, find, outcomes } from './find.ts'
 import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
@@ -45,6 +45,7 @@ export function operationsOf(context: StoreContext): Operations {
     bulk: operation(bulk),
     restore: operation(restore),
     find: operation(find),
+    outcomes: operation(outcomes),
     list: operation(list),
     groups: operation(groups),
     ahead: operation(ahead),

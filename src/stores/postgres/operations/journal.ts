@@ -80,14 +80,18 @@ export async function park(
   { calls, notifier }: StoreContext,
   queue: string,
   items: readonly (Release & { park: Park })[],
+  deferred: boolean,
 ): Promise<ReleaseOutcome[]> {
-  const outcomes = await whileHeld(items, PATIENCE, async (some) => {
+  const outcomes = await whileHeld(items, deferred ? PATIENCE : calls.deadline, async (some) => {
     const sent = some.map(({ id, fence, log, park: { entries, ...wait } }) => {
       return { ...wait, id, fence: storedFence(fence), log: linesText(log), entries: entries.map(taggedEntry) }
     })
     return calls.answer<ReleaseOutcome[]>('park($1, $2, $3)', [queue, JSON.stringify(sent), calls.now()])
   })
   if (outcomes.includes('ok')) notifier.bells.ring('work', queue)
+  if (!deferred && outcomes.includes('held')) {
+    throw new MillpondError('StoreBusy', 'another transaction holds the job or its journal; the call can be made again')
+  }
   return outcomes
 }
 

@@ -8,16 +8,26 @@ interface Answer extends Removed {
   queues: string[]
 }
 
-export async function remove({ calls, notifier }: StoreContext, request: RemoveRequest): Promise<Removed> {
+const REMOVE = 'remove($1, $2, $3, $4, $5)'
+
+export async function remove(context: StoreContext, request: RemoveRequest): Promise<Removed> {
+  const { calls, notifier } = context
   notifier.stir()
-  const [ids, queue, state, limit] =
+  const answers =
     'ids' in request
-      ? [plainArray(request.ids), null, null, null]
-      : [null, request.queue, request.state ?? null, request.limit]
-  const { removed, more, queues } = await calls.answer<Answer>('remove($1, $2, $3, $4, $5)', [
-    ...[ids, queue, state, limit],
-    calls.now(),
-  ])
-  for (const name of new Set(queues)) for (const kind of KINDS) notifier.bells.ring(kind, name)
-  return { removed, more }
+      ? await context.apart(request.ids, {
+          sent: (some) => [REMOVE, [plainArray(some), null, null, null, calls.now()]],
+          read: (answer: Answer) => [answer],
+        })
+      : [await calls.answer<Answer>(REMOVE, removeAll(request, calls.now()))]
+  for (const name of new Set(answers.flatMap(({ queues }) => queues)))
+    for (const kind of KINDS) notifier.bells.ring(kind, name)
+  return {
+    removed: answers.reduce((sum, { removed }) => sum + removed, 0),
+    more: answers.some(({ more }) => more),
+  }
+}
+
+function removeAll({ queue, state, limit }: Exclude<RemoveRequest, { ids: unknown }>, now: number | null): unknown[] {
+  return [null, queue, state ?? null, limit, now]
 }

@@ -8,10 +8,13 @@ export type SentSchedule = Omit<ScheduleRecord, 'job'> & { job: Omit<ScheduleRec
 
 type Fired = { status: 'fired'; jobs: string[] } | { status: 'stale' | 'full' }
 
-export async function declare({ calls }: StoreContext, { schedules }: Input<'declare'>): Promise<DeclareOutcome[]> {
+export async function declare(context: StoreContext, { schedules }: Input<'declare'>): Promise<DeclareOutcome[]> {
   if (schedules.length === 0) return []
   const items = schedules.map((each) => ({ ...each, job: { ...each.job, data: tagged(each.job.data) } }))
-  return calls.answer('declare_schedules($1, $2)', [JSON.stringify(items), calls.now()])
+  return context.apart(items, {
+    sent: (some) => ['declare_schedules($1, $2)', [JSON.stringify(some), context.calls.now()]],
+    read: (answer: DeclareOutcome[]) => answer,
+  })
 }
 
 export async function schedules(
@@ -22,15 +25,12 @@ export async function schedules(
   return (await calls.answers<SentSchedule>('list_schedules($1, $2, $3, $4)', values)).map(scheduleFrom)
 }
 
-export async function pauseSchedule(
-  { calls }: StoreContext,
-  { name, paused }: Input<'pauseSchedule'>,
-): Promise<boolean> {
-  return calls.answer('pause_schedule($1, $2, $3)', [name, paused, calls.now()])
+export async function pauseSchedule(context: StoreContext, { name, paused }: Input<'pauseSchedule'>): Promise<boolean> {
+  return context.one<boolean>('pause_schedule($1, $2, $3)', [name, paused, context.calls.now()])
 }
 
-export async function removeSchedule({ calls }: StoreContext, { name }: Input<'removeSchedule'>): Promise<boolean> {
-  return calls.answer('remove_schedule($1)', [name])
+export async function removeSchedule(context: StoreContext, { name }: Input<'removeSchedule'>): Promise<boolean> {
+  return context.one<boolean>('remove_schedule($1)', [name])
 }
 
 export async function fire({ calls, notifier }: StoreContext, { firings }: Input<'fire'>): Promise<FireOutcome[]> {

@@ -105,16 +105,14 @@ export class Link {
 
   #watched(model: ChannelModel): ChannelModel {
     const opened = this.#model
-    this.blocked = undefined
     // Errors reject the calls that they concern. The close that follows says that the connection is gone.
     model.on('error', () => undefined)
     model.on('close', () => this.#forget(opened))
-    model.on('blocked', (reason) => {
-      this.blocked = reason
-    })
-    model.on('unblocked', () => {
-      this.blocked = undefined
-    })
+    const block = (reason?: string): void => {
+      if (this.#model === opened) this.blocked = reason
+    }
+    model.on('blocked', block)
+    model.on('unblocked', () => block())
     // An open store alone keeps no process alive. Calls do, by the timers of their deadlines.
     const heart = get(model.connection, 'heartbeater')
     for (const each of [get(model.connection, 'stream'), get(heart, 'sendTimer'), get(heart, 'recvTimer')])
@@ -123,7 +121,10 @@ export class Link {
   }
 
   #forget(model: Promise<ChannelModel> | undefined): void {
-    if (this.#model === model) this.#model = undefined
+    if (this.#model !== model) return
+    this.#model = undefined
+    // A push is what connects anew, and an alarm would refuse it.
+    this.blocked = undefined
   }
 }
 

@@ -25,8 +25,8 @@ const SMALL = 4096
 export class Publisher {
   readonly #link: Link
   readonly #channel: StandingChannel<ConfirmChannel>
-  /** Ids of messages that RabbitMQ sent back. Their confirms follow. */
-  readonly #returned = new Set<string | undefined>()
+  /** Of each channel, the ids of messages that RabbitMQ sent back. Their confirms follow. */
+  readonly #returned = new WeakMap<ConfirmChannel, Set<unknown>>()
   /** In bytes: RabbitMQ took a body of this size. */
   #proven = SMALL
   /** In bytes: RabbitMQ's max_message_size, once it has refused a body. */
@@ -48,7 +48,9 @@ export class Publisher {
 
   async #open(model: ChannelModel): Promise<ConfirmChannel> {
     const channel = await model.createConfirmChannel()
-    channel.on('return', ({ properties }) => this.#returned.add(properties.messageId))
+    const returned = new Set<unknown>()
+    this.#returned.set(channel, returned)
+    channel.on('return', ({ properties }) => returned.add(properties.messageId))
     return channel
   }
 
@@ -121,7 +123,7 @@ export class Publisher {
         const confirmed = (error: unknown): void => {
           const isRefused = error instanceof Error && error.message === 'message nacked'
           if (error !== null && !isRefused) reject(error)
-          const isUnrouted = this.#returned.size > 0 && this.#returned.delete(properties.messageId)
+          const isUnrouted = this.#returned.get(channel)?.delete(properties.messageId)
           answered(isRefused ? 'refused' : isUnrouted ? 'unrouted' : 'stored')
         }
         try {

@@ -54,13 +54,13 @@ export async function endAttempts<Item>(
   const answers = await sendBack(context, [...copies.values()])
   for (const [index, each] of [...copies.keys()].entries()) {
     if (answers[index] === 'stored') continue
-    // A limit of its line refuses the job: a retry goes back without its delay. A dead job keeps its claim, and its worker says so again.
+    // A limit of its line refuses the job: a retry goes back without its delay. A dead job keeps its claim, and is failed again.
     each.delivery.after = dead.has(each) ? 'keep' : 'giveBack'
     dead.delete(each)
   }
   totals.dead += dead.size
   for (const { delivery } of dead) context.bells.ring('finished', queue, delivery.job.id)
-  return (each) => (dead.has(each) ? 'dead' : 'retry')
+  return (each) => (dead.has(each) ? 'dead' : each.delivery.after === 'keep' ? 'full' : 'retry')
 }
 
 export function release(context: StoreContext, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {

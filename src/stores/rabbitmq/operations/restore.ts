@@ -1,9 +1,13 @@
 import type { JobRecord } from '../../../values/jobs/records.ts'
 import type { RestoreOutcome } from '../../../values/operations/requests.ts'
+import type { Published } from '../connection/publisher.ts'
 import type { StoreContext } from '../context.ts'
-import { refused, tooLarge } from '../errors.ts'
 import { sendBack } from '../traffic.ts'
-import { deadOf, parcelOf } from '../wire.ts'
+import { deadOf, type Parcel, parcelOf } from '../wire.ts'
+
+const OUTCOMES: Record<Published, RestoreOutcome> = {
+  ...{ stored: 'restored', oversized: 'oversized', unwritable: 'oversized', refused: 'full', unrouted: 'full' },
+}
 
 /** Done and cancelled jobs are not kept here. */
 export async function restore(
@@ -11,17 +15,14 @@ export async function restore(
   { records }: { records: readonly JobRecord[] },
 ): Promise<RestoreOutcome[]> {
   const now = context.now()
-  const parcels = records.flatMap((record) => {
+  const parcels = records.map((record): Parcel | undefined => {
     const { values } = context.queues.of(record.queue)
     const parcel = parcelOf(record, values, now)
     if (record.state === 'waiting' || record.state === 'scheduled') return parcel
-    return record.state === 'dead'
-      ? deadOf(parcel, record.error, (record.finishedAt ?? now) + values.keepDead - now)
-      : []
+    if (record.state !== 'dead') return undefined
+    return deadOf(parcel, record.error, (record.finishedAt ?? now) + values.keepDead - now)[0]
   })
-  const { where } = context.settings
-  const answers = await sendBack(context, parcels)
-  if (answers.includes('oversized')) throw tooLarge(where)
-  if (answers.some((answer) => answer !== 'stored')) throw refused(where)
-  return records.map(() => 'restored')
+  const sent = parcels.filter((parcel) => parcel !== undefined)
+  const answers = (await sendBack(context, sent)).values()
+  return parcels.map((parcel) => OUTCOMES[parcel === undefined ? 'stored' : (answers.next().value ?? 'refused')])
 }

@@ -18,7 +18,6 @@ export async function sweep(context: StoreContext, { limit }: { limit: number })
     const silent = source.held.filter(({ leaseUntil, isEnding }) => leaseUntil <= now && !isEnding)
     const holds = silent.slice(0, limit - ended).map(({ job }) => job)
     await takeBack(context, source, holds)
-    source.totals.lost += holds.length
     ended += holds.length
   }
   const lost = context.lost.splice(0, limit)
@@ -33,7 +32,10 @@ export async function takeBack(context: StoreContext, source: Source, holds: rea
     context.bells.ring('work', source.queue)
     for (const each of held) {
       const { id, attempt } = each.delivery.job
-      context.lost.push({ id, queue: source.queue, attempt, state: outcomeOf(each) === 'dead' ? 'dead' : 'waiting' })
+      const outcome = outcomeOf(each)
+      if (outcome === 'full') continue
+      source.totals.lost++
+      context.lost.push({ id, queue: source.queue, attempt, state: outcome === 'dead' ? 'dead' : 'waiting' })
     }
     return outcomeOf
   })

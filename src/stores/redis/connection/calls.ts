@@ -15,10 +15,19 @@ import { Batcher } from '../../../batch/batcher.ts'
 import { MillpondError } from '../../../values/errors/errors.ts'
 import { ChosenDatabase } from '../../redis-client/chosen-database.ts'
 import { connected, reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
-import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../../redis-client/errors.ts'
+import {
+  closed,
+  isMoved,
+  isNoScript,
+  isPassing,
+  isUndone,
+  toMillpondError,
+  tooLong,
+} from '../../redis-client/errors.ts'
 import { bytesOf, extraTime } from '../../redis-client/extra-time.ts'
 import type { Client } from '../../redis-client/settings.ts'
 import type { Settings } from '../settings.ts'
+import { isTooLong } from './longest-argument.ts'
 import { scriptOf } from './scripts.ts'
 
 export type Arg = string | Buffer | number
@@ -132,6 +141,7 @@ export class Calls {
   }
 
   async #answer(call: Call): Promise<unknown> {
+    let lost = 0
     while (!call.over) {
       try {
         return await this.#send(call)
@@ -143,7 +153,11 @@ export class Calls {
         }
         // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
         if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
-        if (call.againAt !== undefined && !isUndone(error) && isPassing(error)) call.command[call.againAt] = '1'
+        const isLost = isPassing(error) && !isUndone(error)
+        if (isLost && call.againAt !== undefined) call.command[call.againAt] = '1'
+        if (isLost && (await isTooLong(call.command, ++lost, this.client, this.#settings))) {
+          throw tooLong(this.#settings.where)
+        }
         const isLate = performance.now() + RETRY_PAUSE > call.deadline
         if (isLate && isPassing(error)) this.#overdue(call)
         if (!isPassing(error) || isLate || this.#closed) {

@@ -1,8 +1,8 @@
 /** Reads jobs by id. */
 import type { Input } from '../../../store.ts'
 import { NEVER, uniqueFrom } from '../../../values/jobs/once.ts'
-import { JOB_STATES, type JobRecord, type JobState } from '../../../values/jobs/records.ts'
-import { chunks, inChunks } from '../chunks.ts'
+import { JOB_STATES, type JobOutcome, type JobRecord, type JobState } from '../../../values/jobs/records.ts'
+import { chunks, inChunks, MAX_ITEMS_PER_CALL } from '../chunks.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { StoreContext } from '../context.ts'
 import {
@@ -32,6 +32,22 @@ export function find(context: StoreContext, { ids }: Input<'find'>): Promise<(Jo
     const byId = new Map(foundIn(items).map(({ record }) => [record.id, record]))
     return some.slice(0, some.length - numberIn(left)).map((id) => byId.get(id) ?? null)
   })
+}
+
+export async function outcomes(context: StoreContext, { ids }: Input<'outcomes'>): Promise<(JobOutcome | null)[]> {
+  if (ids.length === 0) return []
+  const some = ids.slice(0, MAX_ITEMS_PER_CALL)
+  const answers = await callScript(context, 'outcomes', { items: some.map(idBytes) })
+  return answers.map((answer, at) => (Array.isArray(answer) ? outcomeIn(some[at] ?? '', answer) : null))
+}
+
+function outcomeIn(id: string, answer: readonly unknown[]): JobOutcome {
+  const [queue, state, attempt, attempts, error, result] = answer
+  return {
+    ...{ id, queue: textIn(queue), state: stateIn(state), attempt: numberIn(attempt), attempts: numberIn(attempts) },
+    result: result === null ? null : encodedIn(bytesIn(result)),
+    error: error === null ? null : storedErrorIn(bytesIn(error)),
+  }
 }
 
 const PER_JOB = 14

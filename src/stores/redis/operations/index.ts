@@ -7,7 +7,7 @@ import { claim } from './claim.ts'
 import { configure, limitGroup, settings } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
-import { ahead, find } from './find.ts'
+import { ahead, find, outcomes } from './find.ts'
 import { entries, journal, signal } from './journal.ts'
 import { groups, list } from './list.ts'
 import { push } from './push.ts'
@@ -49,6 +49,7 @@ export function operationsOf(context: StoreContext): Operations {
     bulk: of<'bulk'>(bulk),
     restore: of<'restore'>(restore),
     find: of<'find'>(find),
+    outcomes: of<'outcomes'>(outcomes),
     list: of<'list'>(list),
     groups: of<'groups'>(groups),
     ahead: of<'ahead'>(ahead),

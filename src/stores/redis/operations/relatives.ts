@@ -12,12 +12,13 @@ export function relatives(context: StoreContext, { ids, limit }: Input<'relative
     const answers = await callScript(context, 'relatives', { head: [limit], items: some.map(idBytes) })
     return answers.map((answer) => {
       if (!Array.isArray(answer)) return null
-      const [queue, state, runs, more, parents, children] = answer as readonly unknown[]
+      const [queue, state, runs, more, parents, children, gone] = answer as readonly unknown[]
       return {
         queue: textIn(queue),
         state: stateIn(state),
         onDead: runs === 1 ? 'run' : 'cancel',
         parents: idTexts(bytesIn(parents), 0),
+        gone: idTexts(bytesIn(gone), 0),
         children: idTexts(bytesIn(children), 0),
         more: more === 1,
       }

@@ -8,7 +8,7 @@ import { claim } from '../operations/claim.ts'
 import { configure, limitGroup, settings } from '../operations/configure.ts'
 import { complete, fail, release } from '../operations/end.ts'
 import { extend } from '../operations/extend.ts'
-import { ahead, find } from '../operations/find.ts'
+import { ahead, find, outcomes } from '../operations/find.ts'
 import { entries, journal, signal } from '../operations/journal.ts'
 import { groups, list } from '../operations/list.ts'
 import { push } from '../operations/push.ts'
@@ -27,7 +27,7 @@ export const OPERATIONS = {
   ...{ push, claim, complete, fail, release, extend, sweep },
   ...{ journal, entries, signal },
   ...{ cancel, update, requeue, remove, bulk, restore },
-  ...{ find, list, groups, ahead, relatives },
+  ...{ find, outcomes, list, groups, ahead, relatives },
   ...{ stats, record, heartbeat, workers },
   ...{ declare, schedules, pauseSchedule, removeSchedule, fire },
 }
@@ -46,6 +46,7 @@ export const READING: ReadonlySet<string> = new Set([
     'groups',
     'heartbeat',
     'list',
+    'outcomes',
     'relatives',
     'schedules',
     'settings',

@@ -1,5 +1,6 @@
 import type { Input } from '../../../store.ts'
-import type { JobRecord } from '../../../values/jobs/records.ts'
+import type { JobOutcome, JobRecord } from '../../../values/jobs/records.ts'
+import { firstOutcomes } from '../../../values/operations/outcomes.ts'
 import { storedErrorFromJson } from '../../stored-error.ts'
 import type { Statements } from '../connection/statements.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
@@ -12,9 +13,30 @@ import { encodedFrom } from '../wire.ts'
 export function find({ statements }: StoreContext, { ids }: Input<'find'>): (JobRecord | null)[] {
   return ids.map((id) => {
     const row = statements.get('find/find', { id })
-    return row === undefined ? null : recordFrom(row, waitsOf(statements, row))
+    return row === undefined ? null : recordFrom(finished(statements, row), waitsOf(statements, row))
   })
 }
+
+/** Of a job that is held for its children, the time is elsewhere. */
+function finished(statements: Statements, row: Row): Row {
+  const { seq = null, state, finished_at } = row
+  if (state !== 'done' || finished_at !== null) return row
+  return { ...row, ...statements.get('graphs/held_at', { seq }) }
+}
+
+export function outcomes({ statements }: StoreContext, { ids }: Input<'outcomes'>): (JobOutcome | null)[] {
+  return firstOutcomes(ids, (id) => {
+    const row = statements.get('outcomes/outcome', { id })
+    return row === undefined ? null : outcomeFrom(row)
+  })
+}
+
+const outcomeFrom = (row: Row): JobOutcome => ({
+  ...{ id: text(row.id), queue: text(row.queue), state: stateFrom(row.state) },
+  ...{ attempt: integer(row.attempt), attempts: integer(row.attempts) },
+  result: encodedOrNull(row.result_encoding, row.result),
+  error: row.error === null ? null : storedErrorFromJson(row.error),
+})
 
 const encodedOrNull = (encoding: unknown, body: unknown) => (encoding === null ? null : encodedFrom(encoding, body))
 
@@ -27,12 +49,8 @@ export function waitsOf(statements: Statements, { seq = null, state }: Row): Pic
 
 export function recordFrom(row: Row, waits: Pick<JobRecord, 'waitsFor' | 'onDead'>): JobRecord {
   return {
-    id: text(row.id),
-    queue: text(row.queue),
-    state: stateFrom(row.state),
+    ...outcomeFrom(row),
     priority: integer(row.priority),
-    attempt: integer(row.attempt),
-    attempts: integer(row.attempts),
     fence: integer(row.fence),
     key: textOrNull(row.key),
     group: textOrNull(row.group),
@@ -46,8 +64,6 @@ export function recordFrom(row: Row, waits: Pick<JobRecord, 'waitsFor' | 'onDead
     worker: textOrNull(row.worker),
     data: encodedFrom(row.encoding, row.data),
     progress: encodedOrNull(row.progress_encoding, row.progress),
-    result: encodedOrNull(row.result_encoding, row.result),
-    error: row.error === null ? null : storedErrorFromJson(row.error),
     ...logFrom(row.log),
     ...onceFrom(row),
     ...stepsFrom(row),

@@ -65,6 +65,7 @@ export function operationsOf(client: ThreadClient): Operations {
         })),
       }),
     find: (input) => client.call('find', input),
+    outcomes: (input) => client.call('outcomes', input),
     list: (input) => client.call('list', input),
     groups: (input) => client.call('groups', input),
     ahead: (input) => client.call('ahead', input),

@@ -1,6 +1,6 @@
 import type { Input } from '../../../store.ts'
 import type { Relatives } from '../../../values/operations/requests.ts'
-import { integer, type Row, stateFrom, text } from '../connection/values.ts'
+import { flag, integer, type Row, stateFrom, text } from '../connection/values.ts'
 import type { StoreContext } from '../queues.ts'
 import { waitsOf } from './find.ts'
 
@@ -15,11 +15,14 @@ export function relatives(
     const row = statements.get('relatives/job', { id })
     if (row === undefined) return null
     const seq = integer(row.seq)
-    const parents = idsIn(statements.all('relatives/parents', { seq, limit }))
+    const parents = statements.all('relatives/parents', { seq, limit })
+    const isGone = ({ gone }: Row) => flag(gone)
+    const shown = parents.slice(0, most)
     const children = idsIn(statements.all('relatives/children', { seq, limit }))
     return {
       ...{ queue: text(row.queue), state: stateFrom(row.state), onDead: waitsOf(statements, row).onDead ?? 'cancel' },
-      ...{ parents: parents.slice(0, most), children: children.slice(0, most) },
+      ...{ parents: idsIn(shown.filter((row) => !isGone(row))), gone: idsIn(shown.filter(isGone)) },
+      children: children.slice(0, most),
       more: parents.length > most || children.length > most,
     }
   })

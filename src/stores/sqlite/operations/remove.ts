@@ -1,7 +1,7 @@
 import type { JobState } from '../../../values/jobs/records.ts'
 import { JOB_STATES } from '../../../values/jobs/records.ts'
 import type { Removed, RemoveRequest } from '../../../values/operations/requests.ts'
-import { integer, type Row, stateFrom, text } from '../connection/values.ts'
+import { flag, integer, type Row, stateFrom, text } from '../connection/values.ts'
 import { keysOf } from '../once.ts'
 import { isLive, type StoreContext } from '../queues.ts'
 import { Endings } from '../settle.ts'
@@ -19,6 +19,8 @@ export function remove(context: StoreContext, request: RemoveRequest): Removed {
     if (removed >= limit) return { removed, more: true }
   }
   if (state === undefined) {
+    removed += removeJobs(context, statements.all('graphs/held_of', { queue, limit: limit - removed }))
+    if (removed >= limit) return { removed, more: true }
     queues.write()
     if (statements.run('remove/queue', { queue }) > 0) {
       statements.run('remove/removals')
@@ -46,7 +48,8 @@ function removeJobs(context: StoreContext, rows: readonly Row[]): number {
     const was = statements.get('remove/remove', { id })
     if (was === undefined) continue
     const state = stateFrom(was.state)
-    own.remove(state, text(id))
+    if (flag(was.held)) statements.run('graphs/unhold', { seq: was.seq ?? null })
+    else own.remove(state, text(id))
     leaveKey(text(id), false)
     endings.removed(text(id), isLive(state))
     highest = Math.max(highest, integer(fence))

@@ -3,7 +3,7 @@ import type { Swept } from '../../../values/operations/swept.ts'
 import { flag, integer, text } from '../connection/values.ts'
 import { keysOf, timeOrNull } from '../once.ts'
 import type { Queue, StoreContext } from '../queues.ts'
-import { Endings, expiring, settleRest, shrink } from '../settle.ts'
+import { Endings, expiring, lookAtHeld, settleRest, shrink } from '../settle.ts'
 import { dueSchedules } from './schedules.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
@@ -27,15 +27,17 @@ export function sweep(context: StoreContext, { limit }: Input<'sweep'>): Swept {
       swept.promoted += count
     }
     if (flag(row.line_up) || flag(row.promote)) queues.lineUp(name)
+    if (flag(row.ahead)) statements.run('sweep/set_back', { queue: name, now, limit })
     if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length, endings))
     for (const state of FINAL_STATES.filter((one) => flag(row[one]))) {
       const of = { state, limit: limit - swept.expired }
-      expiring(context, queue, of, endings)
-      const count = statements.run('sweep/expire', { queue: name, now, ...of })
-      queue.move(state, null, count)
-      swept.expired += count
+      const held = expiring(context, queue, of, endings)
+      const removed = statements.run('sweep/expire', { queue: name, now, state, limit: of.limit - held })
+      queue.move(state, null, held + removed)
+      swept.expired += held + removed
     }
   }
+  lookAtHeld(context, endings)
   endings.settle()
   if (statements.get('sweep/old_minutes', { now }) !== undefined) {
     statements.run('sweep/add_up_minutes', { now })
@@ -61,6 +63,7 @@ function recount({ statements, queues }: StoreContext, queue: string): void {
   queues.write()
   statements.run('sweep/recount', { queue })
   statements.run('graphs/unfounded')
+  statements.run('graphs/unfounded_gone')
   shrink(statements)
 }
 

@@ -1,0 +1,1 @@
+import './postgres-sets.test.ts'
