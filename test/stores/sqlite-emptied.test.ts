@@ -22,6 +22,8 @@ const TABLES = [
   'links',
   'awaited',
   'ended',
+  'kept',
+  'gone',
 ]
 const claim = async (store: Store) =>
   (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
