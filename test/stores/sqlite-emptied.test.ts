@@ -24,6 +24,8 @@ const TABLES = [
   'ended',
   'journals',
   'entries',
+  'kept',
+  'gone',
 ]
 const claim = async (store: Store) =>
   (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
