@@ -17,11 +17,8 @@ import { addEntries } from '../journal.ts'
 import { isLive, type StoreContext } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
-interface Hold {
-  queue: string
-  id: string
-  fence: number
-}
+/** A claim, as statements take it. */
+type Hold = { queue: string; id: string; fence: number }
 
 export function journal({ statements }: StoreContext, { queue, items }: Input<'journal'>): JournalOutcome[] {
   return items.map(({ id, fence, log, entries: given }) => {
@@ -34,7 +31,7 @@ export function journal({ statements }: StoreContext, { queue, items }: Input<'j
 }
 
 /** The place of the job; null: the claim is stale. */
-const held = (statements: Statements, hold: Hold & Record<string, string | number>): number | null =>
+const held = (statements: Statements, hold: Hold): number | null =>
   integerOrNull(statements.get('journal/held', hold)?.job)
 
 export function entries({ statements }: StoreContext, { items }: Input<'entries'>): (EntriesPage | null)[] {
@@ -59,12 +56,11 @@ const entryFrom = ({ n, name, meta, encoding, body }: Row): Entry => ({
 export function signal(context: StoreContext, { items }: Input<'signal'>): SignalOutcome[] {
   const { statements } = context
   return items.map((item) => {
-    const { id: asked = null } = 'id' in item ? item : {}
     const row =
       'id' in item
         ? statements.get('journal/named', { id: item.id })
         : statements.get('journal/keyed', { queue: item.queue, key: item.key })
-    if (row === undefined) return { status: 'none', id: asked }
+    if (row === undefined) return { status: 'none', id: 'id' in item ? item.id : null }
     return { status: signalOne(context, row, item), id: text(row.id) }
   })
 }
@@ -85,7 +81,7 @@ function signalOne({ statements, queues, now }: StoreContext, row: Row, entry: S
 /** The claim is over, and the job waits for what `park` says. */
 export function park(
   context: StoreContext,
-  hold: Hold & Record<string, string | number>,
+  hold: Hold,
   { until, signals: known, after, entries: given, reason }: Park,
 ): ReleaseOutcome {
   const { statements, queues, now } = context
