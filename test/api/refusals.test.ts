@@ -281,7 +281,7 @@ describe('refusals: the URL', () => {
     const queue = pond.queue('q', { retry: { attempts: 1 } })
     const { id } = await queue.push({ a: 1 })
     const db = new DatabaseSync(path)
-    const tables = db.prepare(`select name from sqlite_schema where sql like '%encoding%' and type = 'table'`).all()
+    const tables = db.prepare(`select name from sqlite_schema where sql like '% data %' and type = 'table'`).all()
     for (const { name } of tables) db.exec(`update ${String(name)} set data = '{"a":'`)
     db.close()
     assert.deepEqual((await pond.job(id))?.undecodable, ['data'])

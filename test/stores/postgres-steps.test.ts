@@ -21,7 +21,11 @@ async function claimed(store: Store, count: number): Promise<ClaimedJob[]> {
 const write = (store: Store, jobs: readonly ClaimedJob[], name: string) =>
   store.operations.journal({ queue: 'emails', items: jobs.map((one) => ({ ...one, entries: [entry(name)] })) })
 const park = (store: Store, jobs: readonly ClaimedJob[], given: Partial<Park> = {}) =>
-  store.operations.release({ queue: 'emails', items: jobs.map((one) => ({ ...one, park: { ...PARK, ...given } })) })
+  store.operations.release({
+    queue: 'emails',
+    deferred: true,
+    items: jobs.map((one) => ({ ...one, park: { ...PARK, ...given } })),
+  })
 
 /** Another program's transaction. */
 async function stranger(body: (query: (text: string, values?: unknown[]) => Promise<unknown>) => Promise<void>) {
@@ -160,30 +164,6 @@ describe('handlers with steps beside the transaction of a stranger', { skip: mis
       await pond.close()
       await dropSchema(schema)
     }
-  })
-})
-
-describe('links of jobs that are parked again', { skip: missingReason('postgres') }, () => {
-  test('those of a wait that was cancelled are not waited for', async () => {
-    await withStore(async (store) => {
-      const [parent, other, child] = await claimed(store, 3)
-      assert.ok(parent && other && child)
-      assert.deepEqual(await park(store, [child], { after: [parent.id] }), ['ok'])
-      await store.operations.cancel({ ids: [child.id] })
-      await store.operations.requeue({ ids: [child.id] })
-      assert.equal((await store.operations.find({ ids: [child.id] }))[0]?.parked, undefined)
-      const again = await claimAll(store)
-      assert.deepEqual(await park(store, again, { after: [other.id] }), ['ok'])
-      const complete = (one: ClaimedJob) =>
-        store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] })
-      const state = async () => (await store.operations.find({ ids: [child.id] }))[0]?.state
-      await complete(parent)
-      assert.equal(await state(), 'blocked')
-      const [relatives] = await store.operations.relatives({ ids: [child.id], limit: 10 })
-      assert.deepEqual(relatives?.parents, [parent.id, other.id].toSorted())
-      await complete(other)
-      assert.equal(await state(), 'waiting')
-    })
   })
 })
 

@@ -126,7 +126,7 @@ onEachStore('removal of queues', {
       await claim(waiting)
       await waiting.operations.push({ jobs: [waits] })
       assert.equal((await waiting.operations.push({ jobs: [newJob({ queue: 'q' })] }))[0]?.status, 'full')
-      assert.equal((await waiting.operations.find({ ids: [waits.id] }))[0]?.state, 'waiting')
+      assert.equal((await waiting.operations.outcomes({ ids: [waits.id] }))[0]?.state, 'waiting')
       // Bells come in order, so none of before is left.
       await hearsRoom('last')
       heard.length = 0

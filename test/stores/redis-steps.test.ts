@@ -95,31 +95,6 @@ describe('steps on Redis', { skip: missingReason('redis') }, () => {
     }
   })
 
-  test('a job waits for the jobs of its park alone, not for those of a life before', async (t) => {
-    const { store } = await scene(t)
-    const [dies, stays, next] = newJobs(3, { queue: 'r' })
-    assert.ok(dies && stays && next)
-    const job = newJob({ after: [dies.id, stays.id] })
-    await store.operations.push({ jobs: [dies, stays, next, job] })
-    await store.operations.cancel({ ids: [dies.id] })
-    assert.equal((await find(store, job.id))?.state, 'cancelled')
-    await store.operations.requeue({ ids: [job.id] })
-    const hold = first((await claim(store)).jobs)
-    assert.deepEqual(await release(store, [hold], { after: [next.id] }), ['ok'])
-    assert.equal((await find(store, job.id))?.waitsFor, 1)
-    await store.operations.cancel({ ids: [stays.id] })
-    assert.equal((await find(store, job.id))?.state, 'blocked')
-    await store.operations.cancel({ ids: [next.id] })
-    assert.equal((await find(store, job.id))?.state, 'waiting')
-    // One that it has waited for lives again: the link is an open one, and one only.
-    await store.operations.requeue({ ids: [next.id] })
-    await release(store, (await claim(store)).jobs, { after: [next.id] })
-    const [parent] = await store.operations.relatives({ ids: [next.id], limit: 10 })
-    assert.deepEqual(parent?.children, [job.id])
-    await store.operations.cancel({ ids: [next.id] })
-    assert.equal((await find(store, job.id))?.state, 'waiting')
-  })
-
   test('two jobs of one call may wait for each other', async (t) => {
     const { store } = await scene(t)
     await store.operations.push({ jobs: newJobs(2) })

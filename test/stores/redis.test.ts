@@ -216,7 +216,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       for (let i = 0; i < 4; i++) await pusher.operations.push({ jobs: [newJob()] })
       await until(() => work() > before, 'the burst')
       const job = first((await claim(sleeper, { limit: 1 })).jobs)
-      await sleeper.operations.find({ ids: [job.id] })
+      await sleeper.operations.outcomes({ ids: [job.id] })
       await pusher.operations.complete({ queue: 'q', items: [{ ...job, result: null }] })
       await until(() => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)), 'the end')
       assert.equal(work(), before + 1)
