@@ -23,7 +23,8 @@ language sql stable as $$
     'error', j.error, 'log', j.log, 'unique', millpond.unique_of(j.remember), 'follows', j.follow_due is not null,
     'waitsFor', case when j.state = 'blocked' then (select waits_for from millpond.children where id = j.id) end,
     'onDead', case when j.state = 'blocked' then (select nullif(on_dead, 'cancel') from millpond.children where id = j.id) end,
-    'journal', case when (select journals from millpond.queues where id = j.queue) then (select nullif(count, 0) from millpond.journals where place = j.place) end,
+    'journal', case when (select journals from millpond.queues where id = j.queue) then (
+      select nullif(count, 0) from millpond.journals where place = j.place) end,
     'parked', case when j.state in ('blocked', 'scheduled', 'waiting') and (select journals from millpond.queues where id = j.queue) then (
       select parked from millpond.journals where place = j.place and park_fence = j.fence) end)
 $$;

@@ -224,6 +224,25 @@ onEachStore('steps', {
     assert.deepEqual((await pond.job(next.id))?.steps?.[0]?.result, [2])
   },
 
+  'abort the signal of a parked attempt, and are refused where too much is kept': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<string>('q', { retry: { attempts: 1 } })
+    pond.on('dead', () => {})
+    const reasons: string[] = []
+    queue.work(async (job, ctx) => {
+      ctx.signal.addEventListener('abort', () => reasons.push((ctx.signal.reason as MillpondError).code))
+      if (job.data === 'parks') await ctx.waitFor('go')
+      const large = 'x'.repeat(1_000_000)
+      for (let n = 0; job.data === 'large' && n < 20; n++) await ctx.step('large', () => large)
+    })
+    const { id } = await queue.push('parks')
+    await inState(pond, id, 'scheduled')
+    await until(() => reasons.length > 0)
+    assert.deepEqual(reasons, ['JobParked'])
+    const large = await queue.push('large')
+    assert.equal((await inState(pond, large.id, 'dead')).error?.code, 'StepsTooLarge')
+  },
+
   'are refused in batches': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue('q', { retry: { attempts: 1 } })
