@@ -7,7 +7,7 @@ import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
-import { newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { dropSchema, newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
 import { connectTo, newPath } from '../stores/sqlite-fixture.ts'
 import { after } from '../support/cleaning.ts'
 
@@ -62,7 +62,7 @@ export const PLACES: Record<string, { skip: string | false; place: (t: TestConte
     async place(t) {
       const schema = newSchema()
       const pond = await opened(t, urlOf('postgres'), { schema })
-      after(t, () => server(`drop schema ${schema} cascade`))
+      after(t, () => dropSchema(schema))
       await server(`create function ${schema}.guard() returns trigger language plpgsql as $$
         begin
           if row_to_json(new)::text like '%zebra%' then raise 'not this one'; end if;

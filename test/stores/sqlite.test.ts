@@ -243,7 +243,7 @@ describe('sqlite: the file', () => {
     assert.deepEqual(await Promise.all(others), ['pushed', 'pushed', 'pushed'])
     const db = connectTo(path)
     assert.equal(db.prepare("select count from millpond_counts where name = 'waiting'").get()?.count, 6)
-    assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 4)
+    assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 5)
     db.close()
   })
 

@@ -1,7 +1,7 @@
 -- Journals of jobs, and jobs that are parked: see journals.sql and parks.sql. All of it goes by the place of a job, which no other job ever
 -- has: so nothing is left to a job that has the id of one that is gone.
 
-alter table millpond.meta alter version set default 4;
+alter table millpond.meta alter version set default 5;
 
 -- Some job of the queue has, or had, a row in `journals`. false: nobody looks there.
 alter table millpond.queues add column journals boolean not null default false;
