@@ -109,7 +109,7 @@ def test_a_job_waits_for_others(store: Store) -> None:
     child = job()
     store.push([child])
     own = store.claim("q", "w", 1).jobs[0]
-    assert park(store, held, after=[child.id, held.id[:-1] + "0"], reason='"child"') == "ok"
+    assert park(store, held, after=[child.id, job().id], reason='"child"') == "ok"
     record = found(store, held.id)
     assert (record.state, record.waits_for, record.on_dead, record.parked) == ("blocked", 1, "run", '"child"')
     store.complete("q", [Completion(own.id, own.fence, key=own.key)])
