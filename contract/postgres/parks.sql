@@ -48,7 +48,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 set plan_cache_mode = force_generic_plan set jit = off
 as $$
 begin
-  -- Links that were open when it was cancelled, and requeued since, are not waited for.
+  -- Those of parents that ended while it was cancelled, and that a sweep is still to settle, are not waited for.
   update millpond.links set is_open = cardinality(coalesce(remaining, links.children)) > 1,
     remaining = array_remove(coalesce(remaining, links.children), p_id)
   where ctid = any (array(

@@ -2,33 +2,25 @@
 
 local LATEST = 3155760000000 -- ms: 36,525 days
 
--- @return those of the ids whose jobs have not ended
-local function live_among(ids)
+-- @return those of the ids whose jobs have not ended, without the job's own
+local function live_among(ids, own)
   local live = {}
   for i, packed in ipairs(hmget(K.states, ids)) do
     local is_live
-    if packed then is_live = not FINAL[cmsgpack.unpack(packed)[1]]
+    if ids[i] == own then is_live = false
+    elseif packed then is_live = not FINAL[cmsgpack.unpack(packed)[1]]
     else is_live = redis.call('HEXISTS', K.jobs, ids[i]) == 1 end
     if is_live then live[#live + 1] = ids[i] end
   end
   return live
 end
 
--- The job gets open links to these, and to no others.
+-- The job gets open links to these. It has no other one: it was claimed.
 local function wait_for(id, parents)
-  local value = tonumber(redis.call('HGET', K.waits, id))
-  if value then
-    local own, gone, closed = {}, {}, {}
-    for i, parent in ipairs(parents) do own[parent], gone[i] = true, 'c' .. parent .. id end
-    -- A job that was cancelled while it waited, and requeued, may have open links.
-    for _, parent in ipairs(value > 1 and linked('p', id, 1000000) or {}) do
-      if not own[parent] and redis.call('ZSCORE', K.links, 'o' .. parent .. id) then
-        gone[#gone + 1] = 'o' .. parent .. id
-        closed[#closed + 1], closed[#closed + 2] = '0', 'c' .. parent .. id
-      end
-    end
-    call('ZREM', K.links, gone)
-    call('ZADD', K.links, closed)
+  if redis.call('HEXISTS', K.waits, id) == 1 then
+    local closed = {}
+    for i, parent in ipairs(parents) do closed[i] = 'c' .. parent .. id end
+    call('ZREM', K.links, closed)
   end
   read_bytes = read_bytes + COST * #parents
   link_job(id, { table.concat(parents), true, open = #parents }, {})
@@ -50,7 +42,7 @@ local function park_one(id, state, park, first, lines)
   if GROUPED then free_slot(list[5]) end
   Q.stirs = true
   for at = 1, #ARGV[first], 16 do parents[#parents + 1] = string.sub(ARGV[first], at, at + 15) end
-  local live, fence, attempt = live_among(parents), state[2], state[3] - 1
+  local live, fence, attempt = live_among(parents, id), state[2], state[3] - 1
   if #live > 0 then
     wait_for(id, live)
     put_state(id, 'blocked', fence, attempt, NOW, 0, 0, false)

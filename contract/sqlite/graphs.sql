@@ -22,10 +22,6 @@ insert into millpond_links (parent, child, open)
 select value ->> 0, value ->> 1, value ->> 2 from json_each(:links) where true
 on conflict do update set open = excluded.open
 
--- @statement anew
--- Before a job that was claimed waits for others: what is open of its links means nothing until then.
-update millpond_links set open = 0 where child = :child and open > 0
-
 -- @statement block
 -- In: jobs, of a list that push/insert_list has just stored. These wait for others; `free`: these do not.
 update millpond_jobs set state = 'blocked', line = null where seq in (select value from json_each(:jobs))

@@ -6,23 +6,19 @@ import { MillpondError } from '../values/errors/errors.ts'
 import { checkId, newId } from '../values/jobs/ids.ts'
 import type { Entry, SignalItem } from '../values/jobs/records.ts'
 import { type StepInfo, stepInfos } from '../values/jobs/step-info.ts'
-import { checkStepName, signalEntry } from '../values/jobs/step-names.ts'
+import { checkStepName, isSignal, signalEntry, stepKey } from '../values/jobs/step-names.ts'
 import { needs } from '../values/operations/capabilities.ts'
 import { checkOptions } from '../values/options/options.ts'
 import { checkKey, checkQueueName } from '../values/settings/names.ts'
+import { readJournal } from '../worker/steps/read-journal.ts'
 
 /** Whom a signal is for: the id of a job, or the queue and the key of a live one. */
 export type SignalTarget = string | { queue: string; key: string }
 
 /** @throws NotSupported, `Store…` */
-export async function entriesOf(store: Store, id: string): Promise<Entry[]> {
+async function entriesOf(store: Store, id: string): Promise<Entry[]> {
   needs(store, 'steps', 'steps')
-  const all: Entry[] = []
-  for (;;) {
-    const [page] = await store.operations.entries({ items: [{ id, after: all.at(-1)?.n ?? 0 }] })
-    all.push(...(page?.entries ?? []))
-    if (!page?.more) return all
-  }
+  return readJournal(store, id)
 }
 
 export const stepsOf = async (store: Store, id: string): Promise<StepInfo[]> => stepInfos(await entriesOf(store, id))
@@ -65,10 +61,7 @@ function whom(target: SignalTarget): { id: string } | { queue: string; key: stri
 
 /** The number of the first entry of a step. @throws InvalidOption: the job has no such step */
 export async function stepNumber(store: Store, id: string, key: string): Promise<number> {
-  const own = (await entriesOf(store, id)).filter(
-    ({ name }) => /^[=+]/.test(name) && name.slice(1).split('\n')[0] === key,
-  )
-  const [first] = own
+  const first = (await entriesOf(store, id)).find(({ name }) => !isSignal(name) && stepKey(name) === key)
   if (first !== undefined) return first.n
   const message = `job ${id} has kept no step of this name; pond.job(id) lists its steps`
   throw new MillpondError('InvalidOption', `requeue from a step: ${message}`, { id })

@@ -9,6 +9,7 @@ import { isSealed } from '../values/encoding/sealed-form.ts'
 import { MillpondError } from '../values/errors/errors.ts'
 import { meetsAgain } from '../values/jobs/once.ts'
 import type { Completion, Encoded, Entry, JobOutcome, JobRecord, NewEntry, NewJob } from '../values/jobs/records.ts'
+import { isSignal } from '../values/jobs/step-names.ts'
 import type { JobFilter } from '../values/operations/requests.ts'
 import type { Declaration, ScheduleRecord } from '../values/schedules/records.ts'
 
@@ -38,7 +39,7 @@ export function sealed(store: Store, sealer: Sealer): Store {
   const entryPlace = (id: string | null, name: string): SealPlace => ({
     part: 'step',
     queue: '',
-    id: id === null || name.startsWith('!') ? name : `${id} ${name}`,
+    id: id === null || isSignal(name) ? name : `${id} ${name}`,
   })
   const sealEntry = <Kind extends NewEntry>(id: string | null, entry: Kind): Kind =>
     entry.body === null ? entry : { ...entry, body: sealer.seal(entry.body, entryPlace(id, entry.name)) }

@@ -110,7 +110,8 @@ export class Graph {
 
   /** A running job waits until these have ended. @returns whether any of them has not */
   waitAgain(job: Job, after: readonly string[]): boolean {
-    const live = after.map((id) => this.#state.jobs.get(id)).filter((one) => one !== undefined && !isFinal(one.state))
+    const jobs = after.map((id) => this.#state.jobs.get(id))
+    const live = jobs.filter((one) => one !== undefined && one !== job && !isFinal(one.state))
     if (live.length === 0) return false
     const links = new Links('run', job.links)
     job.links = links

@@ -1,5 +1,6 @@
 /** The journal of a job: contract/steps.md. */
 import type { EntriesPage, Entry, NewEntry } from '../../values/jobs/records.ts'
+import { entryBytes, isSignal } from '../../values/jobs/step-names.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import { copyEncoded } from '../jobs.ts'
 
@@ -72,9 +73,3 @@ export function pagesOf(
 }
 
 const NO_PAGE = { entries: [], more: false, bytes: 0 }
-
-export const isSignal = (name: string): boolean => name.startsWith('!')
-
-function entryBytes({ name, meta, body }: NewEntry): number {
-  return Buffer.byteLength(name) + Buffer.byteLength(meta) + (body === null ? 0 : Buffer.byteLength(body.body))
-}

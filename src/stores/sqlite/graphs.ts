@@ -97,11 +97,10 @@ export function link(
 
 /** A claimed job waits until these have ended. @param seq its place @returns whether any of them has not */
 export function waitAgain(context: StoreContext, queue: Queue, seq: number, after: readonly string[]): boolean {
-  const live = [...parentsOf(context, after).values()].filter(({ state }) => !isFinal(state))
+  const live = [...parentsOf(context, after).values()].filter((parent) => parent.seq !== seq && !isFinal(parent.state))
   if (live.length === 0) return false
   for (const name of [queue.name, ...live.map((parent) => parent.queue)]) markGraphs(context, name)
   const { statements } = context
-  statements.run('graphs/anew', { child: seq })
   statements.run('graphs/link', { links: JSON.stringify(live.map((parent) => [parent.seq, seq, openOf('run')])) })
   return true
 }

@@ -1,5 +1,6 @@
 /** The journal of a job: contract/sqlite/journal.sql. */
 import type { JobRecord, NewEntry } from '../../values/jobs/records.ts'
+import { entryBytes, isSignal } from '../../values/jobs/step-names.ts'
 import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import type { Statements } from './connection/statements.ts'
 import { integer, integerOrNull, type Row, textOrNull } from './connection/values.ts'
@@ -18,7 +19,7 @@ export function addEntries(statements: Statements, job: number, given: readonly 
   const grow = { job, entries: added.size, bytes: 0, signals: 0, last: integer(last) }
   for (const entry of added.values()) {
     grow.bytes += entryBytes(entry)
-    if (entry.name.startsWith('!')) grow.signals++
+    if (isSignal(entry.name)) grow.signals++
   }
   if (integer(entries) + grow.entries > MAX_ENTRIES || integer(bytes) + grow.bytes > MAX_BYTES) return undefined
   for (const entry of added.values()) {
@@ -29,10 +30,6 @@ export function addEntries(statements: Statements, job: number, given: readonly 
   if (counts === undefined) statements.run('journal/mark', { job })
   statements.run('journal/grow', grow)
   return integer(signals) + grow.signals
-}
-
-function entryBytes({ name, meta, body }: NewEntry): number {
-  return Buffer.byteLength(name) + Buffer.byteLength(meta) + (body === null ? 0 : Buffer.byteLength(body.body))
 }
 
 /** Takes away what the worker added from a number on. */

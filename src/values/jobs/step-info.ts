@@ -3,7 +3,7 @@
 import { decode } from '../encoding/encoding.ts'
 import { LAST_MOMENT } from '../time/duration.ts'
 import type { Entry, JobError } from './records.ts'
-import { signalName } from './step-names.ts'
+import { signalName, stepKey } from './step-names.ts'
 
 /** One step of a job, or a signal that it was sent. */
 export interface StepInfo {
@@ -46,7 +46,7 @@ export function stepInfos(entries: readonly Entry[]): StepInfo[] {
   const steps = new Map<string, StepInfo>()
   for (const entry of entries) {
     const signal = signalName(entry.name)
-    const name = signal ?? entry.name.slice(1).split('\n')[0] ?? ''
+    const name = signal ?? stepKey(entry.name)
     const info = infoOf(name, entry, signal !== undefined)
     const key = signal === undefined ? name : entry.name
     const before = steps.get(key)

@@ -27,6 +27,7 @@ export interface EntryMeta {
 }
 
 const KINDS: ReadonlySet<unknown> = new Set<StepKind>(['step', 'sleep', 'wait', 'run'])
+
 export function entry(name: string, meta: EntryMeta, body: Encoded | null = null): NewEntry {
   return { name, meta: JSON.stringify(meta), body }
 }

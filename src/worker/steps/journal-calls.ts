@@ -10,6 +10,7 @@ import { DEFAULTS } from '../../values/settings/contract-defaults.ts'
 import type { Attempt } from '../attempt.ts'
 import { tooManySteps } from '../ending.ts'
 import { type LeaseHolder, lossOf } from '../leases.ts'
+import { readJournal } from './read-journal.ts'
 
 const { firstRetry: FIRST_RETRY, maxRetry: LAST_RETRY } = DEFAULTS.worker
 const LIMITS = { items: DEFAULTS.producer.maxItems, bytes: DEFAULTS.producer.maxBytes }
@@ -61,7 +62,7 @@ export class JournalCalls {
     return {
       write: (entries) => this.#write(attempt, entries),
       read: async () => {
-        const entries = attempt.claimed.journal ? await this.#read(attempt.claimed.id) : []
+        const entries = attempt.claimed.journal ? await readJournal(this.#store, attempt.claimed.id) : []
         return { entries, now: this.#store.clock ?? (() => attempt.storeTime) }
       },
       find: async (id) => {
@@ -120,15 +121,6 @@ export class JournalCalls {
         this.#holder.trouble(error)
       }
       await new Promise((resolve) => setTimeout(resolve, wait).unref())
-    }
-  }
-
-  async #read(id: string): Promise<Entry[]> {
-    const all: Entry[] = []
-    for (;;) {
-      const [page] = await this.#store.operations.entries({ items: [{ id, after: all.at(-1)?.n ?? 0 }] })
-      all.push(...(page?.entries ?? []))
-      if (!page?.more) return all
     }
   }
 }

@@ -88,11 +88,11 @@ def link(tx: Transaction, queue: Queue, standing: Standing, endings: Endings) ->
 
 def wait_again(tx: Transaction, queue: Queue, seq: int, after: Sequence[str]) -> bool:
     """A claimed job waits until these have ended. Whether any of them has not. `seq`: its place."""
-    live = [row for row in tx.rows("graphs/parents", ids=json.dumps(list(after))) if row["state"] not in FINAL] if after else []
+    parents = tx.rows("graphs/parents", ids=json.dumps(list(after))) if after else []
+    live = [row for row in parents if row["seq"] != seq and row["state"] not in FINAL]
     if live:
         for name in {queue.name, *(row["queue"] for row in live)}:
             _mark(tx, tx.made_queue(name))
-        tx.changes("graphs/anew", child=seq)
         tx.changes("graphs/link", links=json.dumps([[row["seq"], seq, open_of("run")] for row in live]))
     return bool(live)
 
