@@ -22,6 +22,8 @@ const MEETING: readonly Kind[] = [
   'limitGroup',
   'cancel',
   'follow',
+  'signal',
+  'parkLater',
 ]
 
 const withRepeats = <T>(list: readonly T[], count: number): T[][] =>

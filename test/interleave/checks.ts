@@ -1,6 +1,7 @@
 /** What must be so after each order, whatever the order was. */
 
 import { JOB_STATES } from '../../src/values/jobs/records.ts'
+import { isSignal } from '../../src/values/jobs/step-names.ts'
 import type { Arena } from './arena.ts'
 import { operation, perform } from './operations.ts'
 import { KEY, type World } from './world.ts'
@@ -33,6 +34,8 @@ export async function check(arena: Arena, world: World): Promise<string[]> {
   faults.push(...(await countsAreRows(arena, world)))
   faults.push(...(await arena.inside(world, false)))
   faults.push(...(await keysAreHeldOnce(arena, world)))
+  faults.push(...(await entriesAreKept(arena, world)))
+  faults.push(...(await nobodySleepsBesideASignal(arena, world)))
   faults.push(...(await nobodySleepsBesideWork(arena, world)))
   faults.push(...(await everyGroupGetsItsTurn(arena, world)))
   faults.push(...(await everythingIsWorkedOff(arena, world)))
@@ -65,6 +68,31 @@ async function keysAreHeldOnce({ store }: Arena, { queue }: World): Promise<stri
   if (followers.length > 1) faults.push('a key is followed twice')
   if (followers.length > 0 && keyed.length === followers.length) faults.push('a follower follows nothing')
   return faults
+}
+
+/** Of a job that is gone, its journal is gone as well. */
+async function entriesAreKept({ store }: Arena, { entries, forgot }: World): Promise<string[]> {
+  if (entries.length === 0) return []
+  const pages = await store.operations.entries({ items: entries.map(({ id }) => ({ id, after: 0 })) })
+  const isLost = pages.some((page, at) => {
+    const name = entries[at]?.name ?? ''
+    if (page === null || (forgot && !isSignal(name))) return false
+    return page.entries.filter((entry) => entry.name === name).length !== 1
+  })
+  const isOutOfOrder = pages.some((page) => page?.entries.some(({ n }, at) => n <= (page.entries[at - 1]?.n ?? 0)))
+  return [
+    ...(isLost ? ['an entry that was acknowledged is not there once'] : []),
+    ...(isOutOfOrder ? ['entries are out of order'] : []),
+  ]
+}
+
+/** All parks of the races know of no signal. */
+async function nobodySleepsBesideASignal({ store }: Arena, { entries, delayed }: World): Promise<string[]> {
+  const ids = entries.filter(({ name }) => isSignal(name)).map(({ id }) => id)
+  if (ids.length === 0 || delayed) return []
+  const records = await store.operations.find({ ids })
+  const sleeps = records.some((record) => record?.state === 'scheduled' && record.parked !== undefined)
+  return sleeps ? ['a parked job sleeps beside its signal'] : []
 }
 
 /** Now, and when rates, pauses and delays are over: then some process has swept. */

@@ -47,6 +47,9 @@ export const HISTORIES: readonly History[] = [
       operation('child', { priority: 8 }),
     ],
   },
+  { name: 'some are parked', operations: [...WAITING, claim(3), operation('parkLater'), claim(1)] },
+  { name: 'a parent is parked', operations: [push('a', 4), push('b', 4), claim(40), operation('parkAfter')] },
+  { name: 'a parent runs', operations: [...WAITING, claim(3), operation('parkAfter', { limit: 2 }), claim(40)] },
   {
     name: 'alone',
     operations: [push('a', 4), push('a', 4), claim(1)],

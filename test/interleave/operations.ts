@@ -4,7 +4,7 @@
  */
 
 import type { Input, Operations, Store } from '../../src/store.ts'
-import type { Claimed, ClaimRequest, Hold, JobRecord, NewJob } from '../../src/values/jobs/records.ts'
+import type { Claimed, ClaimRequest, Hold, JobRecord, NewJob, Park } from '../../src/values/jobs/records.ts'
 import type { RequeueRequest } from '../../src/values/operations/requests.ts'
 import type { Declaration } from '../../src/values/schedules/records.ts'
 import type { Config } from './configs.ts'
@@ -43,6 +43,8 @@ export const KINDS = [
   ...(['child', 'childInTransaction', 'partOf', 'graph'] as const),
   // Pushes of one key.
   ...(['unique', 'replace', 'replaceLater', 'follow'] as const),
+  // What steps need.
+  ...(['journal', 'signal', 'parkLater', 'parkAfter', 'requeueFrom'] as const),
   ...(['fire', 'fireKeyed', 'declare', 'pauseSchedule', 'resumeSchedule'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
@@ -97,6 +99,8 @@ export interface Calls
     | 'declare'
     | 'pauseSchedule'
     | 'bulk'
+    | 'journal'
+    | 'signal'
   > {
   /** As an application does it in its own transaction, where the store has them. */
   pushInTransaction(input: Input<'push'>): Promise<unknown>
@@ -229,6 +233,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     case 'update':
       return calls.update({ items: idsMet(world).map((id) => ({ id, priority: 9 })) }).then(() => nothing)
     case 'updateLater':
+      world.delayed = true
       return calls.update({ items: idsMet(world).map((id) => ({ id, delay: RETRY_LATER })) }).then(() => nothing)
     case 'remove':
       return calls.remove({ ids: idsMet(world) }).then(() => nothing)
@@ -255,6 +260,35 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     case 'pauseSchedule':
     case 'resumeSchedule':
       return calls.pauseSchedule({ name: queue, paused: kind === 'pauseSchedule' }).then(() => nothing)
+    case 'journal': {
+      const items = world.newestFirst(MOST_HOLDS).map((hold) => {
+        const name = world.entryName('=')
+        return { ...hold, entries: [{ name, meta: '{}', body: null }] }
+      })
+      return calls.journal({ queue, items }).then((outcomes) => () => {
+        for (const [at, { id, entries }] of items.entries()) if (outcomes[at] === 'ok') world.kept(id, entries)
+      })
+    }
+    case 'signal': {
+      const ids = idsMet(world)
+      const items = ids.map((id) => ({ id, name: world.entryName('!go/'), meta: '{}', body: null }))
+      return calls.signal({ items }).then((outcomes) => () => {
+        for (const [at, item] of items.entries()) if (outcomes[at]?.status === 'ok') world.kept(item.id, [item])
+      })
+    }
+    case 'parkLater':
+      return end((holds) => calls.release({ queue, items: holds.map((hold) => ({ ...hold, park: parkOf(world) })) }))
+    case 'parkAfter': {
+      // Nobody waits for one that came later, so none wait for each other.
+      const running = world.newestFirst(Number.POSITIVE_INFINITY).map(({ id }) => id)
+      const before = (id: string) => (world.graphs ? running.filter((other) => other < id) : [])
+      return end((holds) =>
+        calls.release({ queue, items: holds.map((hold) => ({ ...hold, park: parkOf(world, before(hold.id)) })) }),
+      )
+    }
+    case 'requeueFrom':
+      world.forgot = true
+      return calls.requeue({ ids: world.cancelled.slice(0, 3), forget: 1 }).then(() => nothing)
     case 'requeue':
       return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
     case 'requeueUntil':
@@ -279,6 +313,12 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
         .then(() => nothing)
   }
 }
+
+/** The worker knows of no signal. */
+const parkOf = (world: World, after: readonly string[] = []): Park => ({
+  ...{ until: world.now + RETRY_LATER, signals: 0, after, reason: '{}' },
+  entries: [{ name: world.entryName('='), meta: '{}', body: null }],
+})
 
 /** Of those that run, the other way round than whoever ends them, and of one that may wait. */
 const idsMet = (world: World): string[] => [

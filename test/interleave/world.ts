@@ -1,6 +1,6 @@
 /** One queue, and what the sessions of a race know of it. */
 
-import type { ClaimedJob, Hold, NewJob, Once } from '../../src/values/jobs/records.ts'
+import type { ClaimedJob, Hold, NewEntry, NewJob, Once } from '../../src/values/jobs/records.ts'
 import type { Config } from './configs.ts'
 
 /** A process that got no job and sleeps. */
@@ -44,6 +44,13 @@ export class World {
   changed = false
   /** Jobs may have ended otherwise than done. */
   failed = false
+  /** Due times may have been moved. */
+  delayed = false
+  /** Entries of workers may be gone. */
+  forgot = false
+  /** Entries that a store has acknowledged. */
+  readonly entries: { id: string; name: string }[] = []
+  #names = 0
   /** Claims of one job by two claims at once, and other things that must not be. */
   readonly faults: string[] = []
   /** How many bells of work for the queue have come. */
@@ -110,6 +117,14 @@ export class World {
       this.held.push({ id, fence })
       this.#running.push({ id, fence })
     }
+  }
+
+  entryName(kind: string): string {
+    return `${kind}${++this.#names}`
+  }
+
+  kept(id: string, entries: readonly Pick<NewEntry, 'name'>[]): void {
+    this.entries.push(...entries.map(({ name }) => ({ id, name })))
   }
 
   declared(version: string): void {

@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { areAlike } from '../../../src/stores/jobs.ts'
 import { hasParents } from '../../../src/stores/lacking.ts'
 import { graphValues } from '../../../src/stores/postgres/graphs.ts'
+import { JOURNAL, journalValues } from '../../../src/stores/postgres/operations/journal.ts'
 import {
   bodiesText,
   type ClaimedList,
@@ -15,6 +16,7 @@ import {
   plainArray,
   storedFence,
   tagged,
+  taggedEntry,
   taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
@@ -112,6 +114,14 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       return outcomes.map((outcome) => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'))
     },
     async release({ queue, items }) {
+      if (items.some(({ park }) => park !== undefined)) {
+        const sent = items.map(({ id, fence, park }) => ({
+          ...{ ...park, id, fence: storedFence(fence), log: null },
+          entries: park?.entries.map(taggedEntry) ?? [],
+        }))
+        const outcomes = (await texts('park($1, $2, $3)', [queue, JSON.stringify(sent), clock.now])) ?? []
+        return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'full' ? outcome : 'stale'))
+      }
       const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
         items,
@@ -151,7 +161,20 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     async settings({ queue }) {
       await answer('settings($1)', [queue])
     },
+    async journal({ queue, items }) {
+      const outcomes = (await texts(JOURNAL, journalValues({ queue, items }))) ?? []
+      return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'full' ? outcome : 'stale'))
+    },
+    async signal({ items }) {
+      const sent = items.map((item) => ({ ...item, ...taggedEntry(item) }))
+      const outcomes = (await texts('signal_jobs($1, true, $2)', [JSON.stringify(sent), clock.now])) ?? []
+      return outcomes.map((outcome) => ({ status: outcome.startsWith('ok ') ? 'ok' : 'none', id: null }))
+    },
     async requeue(request) {
+      if ('ids' in request && request.forget !== undefined) {
+        await answer('requeue_from($1, $2, $3)', [plainArray(request.ids), request.forget, clock.now])
+        return
+      }
       const values =
         'ids' in request
           ? [plainArray(request.ids), null, null, clock.now, null]

@@ -9,6 +9,7 @@ import { sqlCalls } from './sql-calls.ts'
 /** Operations that wait for no stranger, whatever it holds. */
 const NEVER: ReadonlySet<Kind> = new Set([
   ...(['claim', 'sleep', 'extend', 'sweep', 'settings', 'heartbeat', 'requeueUntil'] as const),
+  ...(['journal', 'signal', 'parkLater', 'parkAfter'] as const),
   ...(['bulkRequeue', 'bulkCancel', 'bulkUpdate', 'bulkRemove'] as const),
 ])
 /** These need nothing but the room of their queue. */
